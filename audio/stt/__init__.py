@@ -1,0 +1,92 @@
+"""Speech to text: frames in, partials out, words so far on request.
+
+One `Hearing` listens to one segment. Its decoder runs while the person speaks and stays open over pauses, so that
+words can be asked for at any time; it is closed only when the turn is committed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+from audio.units import Pcm, Samples
+
+SegmentId = NewType("SegmentId", int)
+"""A span of microphone samples, named by the stream position of its first sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A transcript of one segment, so far.
+
+    Attributes:
+        segment: The segment it is of.
+        until: It covers the segment's sound up to this stream position.
+        text: Plain words; "" where nothing was understood as speech.
+        rough: True where the engine itself says that the words are a guess (free dictation by pocketsphinx).
+    """
+
+    segment: SegmentId
+    until: Samples
+    text: str
+    rough: bool = False
+
+
+class Hearing(Protocol):
+    """One segment being decoded."""
+
+    segment: SegmentId
+
+    def feed(self, pcm: Pcm) -> None:
+        """Take the next samples of the segment (any length, gapless).
+
+        Never blocks; the samples are copied. Raises SttError where the engine has died or its bounded
+        lane is full.
+        """
+        ...
+
+    async def words(self) -> Words:
+        """The words of everything fed so far; the decoder stays open. Raises SttError.
+
+        Safe to cancel, and to call again after more sound was fed. The caller brings the deadline.
+        """
+        ...
+
+    def close(self) -> None:
+        """No more sound will come and the words were used: the decoder may learn from them. Idempotent."""
+        ...
+
+    def cancel(self) -> None:
+        """The segment was nothing: drop it, and whatever partials are under way. Idempotent."""
+        ...
+
+
+class Transcriber(Protocol):
+    """An engine with one conversation's decoder state; not shared between conversations.
+
+    Attributes:
+        name: As in the configuration.
+        detail: One line for the screen: model, threads, device.
+    """
+
+    name: str
+
+    @property
+    def detail(self) -> str: ...
+
+    async def load(self) -> None:
+        """Load, or load again after a death, and run once so that the first segment is as fast as the tenth.
+
+        Raises EngineLoadError.
+        """
+        ...
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> Hearing:
+        """Begin a segment. `on_partial` is called on the event loop, whenever the words so far have changed.
+
+        Opening a second one while one is open cancels the first. Raises SttError where the engine is dead.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop the engine. Idempotent; bounded in time."""
+        ...

@@ -1,0 +1,46 @@
+"""Voice activity: for every frame, is somebody speaking, and since or until when."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from audio.frame import Frame
+from audio.units import Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Voicing:
+    """What the detector says after one frame.
+
+    Attributes:
+        speaking: The detector's state after hysteresis. It opens after a few voiced frames and closes after a
+            short hold (60-100 ms); how long a silence ends a turn is not its business.
+        edge: While speaking: the onset, dated back to the first sample of this stretch of speech. While silent:
+            the position after the last sample of speech, dated back and less the detector's calibrated bias
+            (0 before any speech).
+        probability: 0..1, of speech in this frame; kept in the trace.
+    """
+
+    speaking: bool
+    edge: Samples
+    probability: float
+
+
+class Vad(Protocol):
+    """A voice activity detector of one microphone; not shared, not thread-safe.
+
+    Attributes:
+        name: As in the configuration.
+        end_bias_ms: How late, in the median, the detector's raw end of speech is against labels; already
+            subtracted from `Voicing.edge`, kept for the trace.
+    """
+
+    name: str
+    end_bias_ms: float
+
+    def process(self, frame: Frame) -> Voicing:
+        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything heard: a new conversation."""
+        ...

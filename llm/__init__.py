@@ -1,0 +1,1 @@
+"""Text: messages out, tokens in."""

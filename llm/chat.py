@@ -1,0 +1,87 @@
+"""The port to a language model: messages in, tokens out."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, as the model sees it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A connection slot was got: what came before was waiting for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The request is on its way.
+
+    Attributes:
+        round_trip_s: The network's share of the wait for the first token, where it is known (measured on the
+            connection's own handshake or an earlier one), else None.
+    """
+
+    round_trip_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the answer's text; never empty, never half a character."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The stream ended as it should.
+
+    Attributes:
+        reason: The service's own word for it: "stop", "length", ...
+        prompt_tokens: As the service counts, else None.
+        completion_tokens: As the service counts, else None.
+    """
+
+    reason: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+ChatEvent = Queued | Sent | Token | Finished
+
+
+class ChatModel(Protocol):
+    """A language model, or something that answers like one.
+
+    Attributes:
+        name: Of the endpoint, as in the configuration.
+        detail: One line for the screen: kind, model.
+    """
+
+    name: str
+
+    @property
+    def detail(self) -> str: ...
+
+    async def load(self) -> None:
+        """Get ready (open connections, build tables); never fails because a network is down."""
+        ...
+
+    def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message. Events in order: Queued?, Sent?, Token*, Finished.
+
+        Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays
+        valid.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent; bounded in time."""
+        ...

@@ -1,0 +1,41 @@
+"""What can go wrong with a language model.
+
+LlmError                 what a person can be told, and whether trying elsewhere makes sense
+├── LlmUnreachable       nobody answers: refused, DNS, TLS, timeout before the first byte
+├── LlmRefused           an HTTP status or in-stream error says no (401, 404, 429, 5xx, validation, filter)
+├── LlmTooSlow           no content token, or no further one, before the deadline
+└── LlmBroken            what came is not an answer: HTML, no end mark, a torn stream
+"""
+
+
+class LlmError(Exception):
+    """Root of this package's errors.
+
+    Attributes:
+        endpoint: Name of the endpoint in the configuration.
+        spoken: One clear sentence for the ear; no address, no jargon.
+        retryable: Whether another endpoint, or this one later, may do better.
+    """
+
+    def __init__(self, endpoint: str, message: str, *, spoken: str, retryable: bool) -> None:
+        """`message` is for the log and the screen: what, where, and what to do next; never what was said."""
+        super().__init__(message)
+        self.endpoint = endpoint
+        self.spoken = spoken
+        self.retryable = retryable
+
+
+class LlmUnreachable(LlmError):
+    """Nobody answers."""
+
+
+class LlmRefused(LlmError):
+    """The endpoint says no."""
+
+
+class LlmTooSlow(LlmError):
+    """No content token came before the deadline."""
+
+
+class LlmBroken(LlmError):
+    """What came is not an answer."""

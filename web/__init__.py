@@ -1,0 +1,1 @@
+"""Browsers and Realtime clients: the wire and the server."""
