@@ -1,0 +1,541 @@
+"""Turn taking: the table of people who go on, and the invariants under any order of events."""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assistant.turn_events import (
+    Asked,
+    CloseSegment,
+    Commit,
+    DiscardSegment,
+    Drop,
+    Duck,
+    Effect,
+    Endpoint,
+    Event,
+    Heard,
+    Interrupt,
+    NothingSaid,
+    NotTranscribed,
+    OpenSegment,
+    Partial,
+    Playing,
+    Prepare,
+    ReplyEnded,
+    ReplyId,
+    Retract,
+    Transcribe,
+    Transcribed,
+    Unduck,
+)
+from assistant.turns import Floor, Turns, TurnSettings
+from audio.stt import SegmentId, Words
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.vad import Voicing
+
+
+def at(ms: float) -> Samples:
+    return samples_of_ms(ms)
+
+
+def words(text: str, segment: SegmentId = SegmentId(0)) -> Words:
+    return Words(segment, Samples(0), text)
+
+
+class Scene:
+    """A conversation told by hand: stretches of voice and silence, and what the session would report."""
+
+    def __init__(self, settings: TurnSettings | None = None) -> None:
+        self.turns = Turns(settings or TurnSettings())
+        self.now_ms = 0.0
+        self.edge_ms = 0.0
+        self.speaking = False
+        self.effects: list[Effect] = []
+
+    def tell(self, event: Event) -> tuple[Effect, ...]:
+        effects = self.turns.tell(event)
+        self.effects.extend(effects)
+        return effects
+
+    def voice(self, ms: float) -> tuple[Effect, ...]:
+        return self._go(ms, speaking=True)
+
+    def silence(self, ms: float) -> tuple[Effect, ...]:
+        return self._go(ms, speaking=False)
+
+    def _go(self, ms: float, *, speaking: bool) -> tuple[Effect, ...]:
+        if speaking != self.speaking:
+            self.speaking, self.edge_ms = speaking, self.now_ms
+        told: list[Effect] = []
+        end_ms = self.now_ms + ms
+        while self.now_ms < end_ms:
+            self.now_ms += 20
+            told += self.tell(Heard(at(self.now_ms), Voicing(speaking, at(self.edge_ms), float(speaking))))
+        return tuple(told)
+
+    def transcribed(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
+        return self.tell(Transcribed(at(self.now_ms), reply, words(text)))
+
+    def playing(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
+        return self.tell(Playing(at(self.now_ms), reply, words_heard, audible))
+
+    def replying(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
+        """Up to a committed reply of which so much was heard."""
+        self.silence(500)
+        self.voice(800)
+        self.silence(500)
+        reply = ReplyId(1, 1)
+        self.transcribed(reply, text)
+        assert self.turns.floor is Floor.REPLY
+        if audible:
+            self.playing(reply, words_heard)
+        return reply
+
+
+FIRST = ReplyId(1, 1)
+
+
+def test_a_plain_turn() -> None:
+    scene = Scene()
+    assert scene.silence(500) == ()
+    assert scene.voice(800) == (OpenSegment(SegmentId(at(200)), at(500)),)
+    assert scene.silence(380) == ()
+    assert scene.silence(20) == (Transcribe(FIRST, SegmentId(at(200)), at(1300)), Endpoint(1))
+    assert scene.turns.floor is Floor.ENDED
+    assert scene.transcribed(FIRST, " what time is it ") == (
+        Prepare(FIRST, "what time is it"),
+        Commit(FIRST, "what time is it", at(1300)),
+        CloseSegment(SegmentId(at(200))),
+    )
+    assert scene.turns.floor is Floor.REPLY
+    assert scene.tell(ReplyEnded(at(3000), FIRST)) == ()
+    assert scene.turns.floor is Floor.IDLE
+
+
+def test_the_pre_roll_does_not_reach_into_the_turn_before() -> None:
+    scene = Scene()
+    scene.replying()
+    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    opened = [effect for effect in scene.voice(100) if isinstance(effect, OpenSegment)]
+    assert opened == [OpenSegment(SegmentId(at(1500)), at(1800))]
+
+
+def test_speculation_prepares_before_the_endpoint_and_commits_at_it() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    scene.voice(800)
+    assert scene.silence(100) == (Transcribe(FIRST, SegmentId(0), at(800)),)
+    assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello"),)
+    assert scene.turns.floor is Floor.USER
+    assert scene.silence(280) == ()
+    assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", at(800)), CloseSegment(SegmentId(0)))
+
+
+def test_going_on_before_the_commit_drops_the_attempt() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    scene.voice(800)
+    scene.silence(100)
+    scene.transcribed(FIRST, "a small coffee")
+    assert scene.voice(20) == (Drop(FIRST, "went on"),)
+    scene.voice(500)
+    assert scene.silence(100) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(1420)),)
+    assert scene.transcribed(FIRST, "a small coffee") == ()  # late words of the dropped attempt
+    scene.transcribed(ReplyId(1, 2), "a small coffee with milk")
+    assert Commit(ReplyId(1, 2), "a small coffee with milk", at(1420)) in scene.silence(300)
+
+
+def test_going_on_while_the_words_are_awaited_reopens_the_turn() -> None:
+    scene = Scene()
+    scene.voice(800)
+    scene.silence(500)
+    assert scene.turns.floor is Floor.ENDED
+    assert scene.voice(20) == (Drop(FIRST, "went on"),)
+    assert scene.turns.floor is Floor.USER
+
+
+def test_going_on_before_anything_was_heard_retracts_and_joins() -> None:
+    scene = Scene()
+    reply = scene.replying("a small coffee")
+    segment = SegmentId(at(1500))
+    assert scene.voice(20) == (OpenSegment(segment, at(1800)), Retract(reply, at(1800)))
+    scene.voice(500)
+    assert Transcribe(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
+    assert scene.transcribed(ReplyId(1, 2), "with milk") == (
+        Prepare(ReplyId(1, 2), "a small coffee with milk"),
+        Commit(ReplyId(1, 2), "a small coffee with milk", at(2320)),
+        CloseSegment(segment),
+    )
+
+
+def test_going_on_within_the_first_word_retracts_after_a_moment() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=0, audible=True)
+    assert scene.voice(20) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    assert scene.voice(260) == ()
+    assert scene.voice(20) == (Retract(reply, at(1800)),)
+    assert scene.turns.floor is Floor.USER
+
+
+def test_going_on_after_a_word_interrupts_and_opens_a_new_turn() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(280)
+    assert scene.voice(20) == (Interrupt(reply, at(1800)),)
+    scene.voice(500)
+    assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
+
+
+def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500))))
+    assert scene.turns.floor is Floor.REPLY
+
+
+def test_two_coughs_have_two_segments() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.voice(100)
+    scene.silence(60)
+    scene.voice(100)
+    segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
+    assert len(segments) == len(set(segments)) == 3
+
+
+def test_a_backchannel_is_given_twice_the_time() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(200)
+    scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
+    assert scene.voice(300) == ()
+    assert scene.voice(100) == (Interrupt(reply, at(1800)),)
+
+
+def test_a_partial_of_another_segment_says_nothing_about_this_voice() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(200)
+    scene.tell(Partial(at(scene.now_ms), words("mhm", SegmentId(7))))
+    assert Interrupt(reply, at(1800)) in scene.voice(100)
+
+
+def test_sound_that_begins_under_a_voice_is_ducked() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=0, audible=True)
+    scene.voice(60)
+    assert scene.playing(reply, 0) == ()
+
+
+def test_a_voice_without_words_ends_without_an_answer() -> None:
+    scene = Scene()
+    scene.voice(300)
+    scene.silence(400)
+    assert scene.transcribed(FIRST, "  ") == (
+        Drop(FIRST, "no words"),
+        DiscardSegment(SegmentId(0)),
+        NothingSaid(1, at(700), at(300), "no words"),
+    )
+    assert scene.turns.floor is Floor.IDLE
+
+
+def test_a_cough_after_a_retracted_reply_still_answers_the_words_before() -> None:
+    scene = Scene()
+    scene.replying("what time is it")
+    scene.voice(200)
+    scene.silence(400)
+    assert Commit(ReplyId(1, 2), "what time is it", at(2000)) in scene.transcribed(ReplyId(1, 2), "")
+
+
+def test_lost_words_are_answered_with_an_apology() -> None:
+    scene = Scene()
+    scene.voice(300)
+    scene.silence(400)
+    assert scene.tell(NotTranscribed(at(800), FIRST, SegmentId(0))) == (
+        Prepare(FIRST, "", unheard=True),
+        Commit(FIRST, "", at(300)),
+        CloseSegment(SegmentId(0)),
+    )
+
+
+def test_words_that_never_come_give_the_floor_back() -> None:
+    scene = Scene()
+    scene.voice(300)
+    scene.silence(400)
+    scene.silence(9_980)
+    assert scene.turns.floor is Floor.ENDED
+    assert scene.silence(20) == (
+        Drop(FIRST, "stuck"),
+        DiscardSegment(SegmentId(0)),
+        NothingSaid(1, at(10_700), at(300), "stuck"),
+    )
+    assert scene.turns.floor is Floor.IDLE
+
+
+def test_a_reply_without_progress_gives_the_floor_back() -> None:
+    scene = Scene()
+    reply = scene.replying()
+    committed_ms = scene.now_ms
+    scene.silence(5_000)
+    scene.playing(reply, 2)
+    scene.silence(9_980)
+    assert scene.turns.floor is Floor.REPLY
+    assert scene.silence(20) == (Interrupt(reply, at(committed_ms + 15_000), "stuck"),)
+    assert scene.turns.floor is Floor.IDLE
+
+
+def test_a_voice_that_never_ends_is_answered_once() -> None:
+    scene = Scene(TurnSettings(max_turn_s=2))
+    assert Endpoint(1) in scene.voice(2000)
+    assert scene.voice(500) == ()  # it goes on, and does not reopen the turn
+    assert Commit(FIRST, "blah", at(2000)) in scene.transcribed(FIRST, "blah")
+    assert scene.voice(3000) == ()  # nor does it interrupt
+    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    assert scene.voice(3000) == ()
+    scene.silence(500)
+    assert any(isinstance(effect, OpenSegment) for effect in scene.voice(100))
+
+
+def test_a_reply_that_ends_under_a_voice_leaves_the_floor_to_it() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(100)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply),)
+    assert scene.turns.floor is Floor.USER
+    assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)
+
+
+def test_a_greeting_waits_for_nobody_and_yields_to_everybody() -> None:
+    scene = Scene()
+    scene.voice(100)
+    assert scene.tell(Asked(at(100), "greeting", "Hello.")) == ()
+    fresh = Scene()
+    assert fresh.tell(Asked(at(0), "greeting", "Hello.")) == (
+        Prepare(FIRST, "Hello.", greeting=True),
+        Commit(FIRST, "Hello.", None, "greeting"),
+    )
+
+
+def test_a_typed_message_takes_the_floor() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(100)
+    assert scene.tell(Asked(at(scene.now_ms), "typed", "stop")) == (
+        DiscardSegment(SegmentId(at(1500))),
+        Interrupt(reply, at(1900), "typed"),
+        Prepare(ReplyId(2, 1), "stop"),
+        Commit(ReplyId(2, 1), "stop", None, "typed"),
+    )
+
+
+# ---- any order of events ------------------------------------------------------------------------------------
+
+
+@dataclass
+class World:
+    """A session as it might be: it performs effects, with delays, failures and losses of its own."""
+
+    turns: Turns
+    stt_delays_ms: list[float | None]  # None: fails
+    reply_lengths_ms: list[float | None]  # None: no sound ever comes, and no end
+    texts: list[str]
+    now: Samples = Samples(0)
+    due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
+    order: "count[int]" = field(default_factory=count)
+    live: dict[ReplyId, str] = field(default_factory=dict)  # attempt -> asked | prepared | committed
+    ended: set[ReplyId] = field(default_factory=set)
+    open_segment: SegmentId | None = None
+    asked_segment: dict[ReplyId, SegmentId] = field(default_factory=dict)
+    outcome: dict[int, list[str]] = field(default_factory=dict)
+    heard_words: dict[ReplyId, int] = field(default_factory=dict)
+    ducked: bool = False
+
+    def later(self, ms: float, event: Callable[[], Event | None]) -> None:
+        heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
+
+    def until(self, position: int) -> None:
+        while self.due and self.due[0][0] <= position:
+            when, _, event = heapq.heappop(self.due)
+            self.now = Samples(max(self.now, when))
+            told = event()
+            if told is not None:
+                self.tell(told)
+        self.now = Samples(position)
+
+    def tell(self, event: Event) -> None:
+        for effect in self.turns.tell(event):
+            self.perform(effect)
+
+    def perform(self, effect: Effect) -> None:  # noqa: C901
+        match effect:
+            case OpenSegment():
+                assert self.open_segment is None, "two segments at once"
+                assert effect.segment <= effect.onset
+                self.open_segment = effect.segment
+            case CloseSegment() | DiscardSegment():
+                assert self.open_segment == effect.segment, "closed what was not open"
+                self.open_segment = None
+            case Transcribe():
+                assert effect.reply not in self.live
+                assert effect.reply not in self.ended
+                assert self.open_segment == effect.segment
+                assert not [reply for reply in self.live if self.live[reply] != "committed"], "two attempts at once"
+                self.live[effect.reply] = "asked"
+                self.asked_segment[effect.reply] = effect.segment
+                self.ask(effect)
+            case Prepare():
+                assert effect.text or effect.unheard
+                assert self.live.setdefault(effect.reply, "asked") == "asked"
+                self.live[effect.reply] = "prepared"
+            case Endpoint():
+                pass
+            case Commit():
+                assert self.live[effect.reply] == "prepared", "spoke without a prepared reply"
+                assert "committed" not in self.live.values(), "answered twice"
+                self.live[effect.reply] = "committed"
+                self.play(effect.reply)
+            case Drop():
+                assert self.live.pop(effect.reply) in {"asked", "prepared"}
+                self.ended.add(effect.reply)
+            case Retract():
+                assert self.live.pop(effect.reply) == "committed"
+                assert self.heard_words.get(effect.reply, 0) == 0, "forgot what was heard"
+                self.ended.add(effect.reply)
+                self.ducked = False
+            case Interrupt():
+                assert self.live.pop(effect.reply) == "committed"
+                self.ended.add(effect.reply)
+                self.end(effect.reply.turn, "interrupted")
+                self.ducked = False
+            case Duck():
+                assert self.live[effect.reply] == "committed"
+                assert not self.ducked
+                self.ducked = True
+            case Unduck():
+                assert self.ducked
+                self.ducked = False
+            case NothingSaid():
+                self.end(effect.turn, "nothing")
+
+    def end(self, turn: int, how: str) -> None:
+        assert turn not in self.outcome, "a turn ended twice"
+        self.outcome[turn] = [how]
+
+    def ask(self, asked: Transcribe) -> None:
+        delay_ms = self.stt_delays_ms[self._turn_of(asked.reply) % len(self.stt_delays_ms)]
+        text = self.texts[self._turn_of(asked.reply) % len(self.texts)]
+        if delay_ms is None:
+            self.later(50, lambda: NotTranscribed(self.now, asked.reply, asked.segment))
+        else:
+            self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text)))
+
+    def play(self, reply: ReplyId) -> None:
+        length_ms = self.reply_lengths_ms[self._turn_of(reply) % len(self.reply_lengths_ms)]
+        if length_ms is None:
+            return
+        for ms in range(0, int(length_ms), 100):
+            self.later(30 + ms, lambda ms=ms: self._playing(reply, ms // 300))  # type: ignore[misc]
+        self.later(30 + length_ms, lambda: self._ended(reply))
+
+    def _playing(self, reply: ReplyId, heard: int) -> Event | None:
+        if self.live.get(reply) != "committed":
+            return Playing(self.now, reply, heard, audible=True) if heard % 2 else None  # stale reports do come
+        self.heard_words[reply] = heard
+        return Playing(self.now, reply, heard, audible=True)
+
+    def _ended(self, reply: ReplyId) -> Event:
+        if self.live.get(reply) == "committed":
+            del self.live[reply]
+            self.ended.add(reply)
+            self.end(reply.turn, "answered")
+        return ReplyEnded(self.now, reply)
+
+    def _turn_of(self, reply: ReplyId) -> int:
+        return reply.turn * 7 + reply.attempt
+
+
+stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
+hangovers = st.integers(100, 1500)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    stretches=stretches,
+    hangover_ms=hangovers,
+    speculate_ms=st.none() | st.integers(60, 1500),
+    stt_delays_ms=st.lists(
+        st.none() | st.sampled_from([0.0, 5.0, 80.0, 700.0, 4000.0, 60_000.0]), min_size=1, max_size=4
+    ),
+    reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=4),
+    texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
+    typed=st.lists(st.integers(0, 600), max_size=2),
+    max_turn_s=st.sampled_from([1.0, 60.0]),
+)
+def test_whatever_happens(
+    stretches: list[tuple[int, int]],
+    hangover_ms: int,
+    speculate_ms: int | None,
+    stt_delays_ms: list[float | None],
+    reply_lengths_ms: list[float | None],
+    texts: list[str],
+    typed: list[int],
+    max_turn_s: float,
+) -> None:
+    """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
+    config = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=speculate_ms, max_turn_s=max_turn_s)
+    world = World(Turns(config), stt_delays_ms, [length and float(length) for length in reply_lengths_ms], texts)
+    frames = [speaking for voiced, silent in stretches for speaking in [True] * voiced + [False] * silent]
+    frames += [False] * 4000  # 80 s: longer than every deadline
+    edge, speaking_before = Samples(0), False
+    for number, speaking in enumerate(frames):
+        if speaking != speaking_before:
+            edge, speaking_before = Samples(number * FRAME_SAMPLES), speaking
+        end = Samples((number + 1) * FRAME_SAMPLES)
+        world.until(end)
+        world.tell(Heard(end, Voicing(speaking, edge, float(speaking))))
+        if number in typed:
+            world.tell(Asked(end, "typed", "typed text"))
+    assert world.turns.floor is Floor.IDLE, "stuck"
+    assert world.open_segment is None, "a segment was left open"
+    assert not world.live, "an attempt was left behind"
+    assert not world.ducked, "left ducked"
+    turns = {reply.turn for reply in world.ended} | set(world.outcome)
+    assert turns == set(world.outcome), "a turn was lost"
+
+
+events = st.one_of(
+    st.builds(Heard, st.integers(0, 10**6), st.builds(Voicing, st.booleans(), st.integers(0, 10**6), st.floats(0, 1))),
+    st.builds(
+        Transcribed,
+        st.integers(0, 10**6),
+        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
+        st.just(words("a")),
+    ),
+    st.builds(ReplyEnded, st.integers(0, 10**6), st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4))),
+    st.builds(
+        Playing,
+        st.integers(0, 10**6),
+        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
+        st.integers(0, 5),
+        st.booleans(),
+    ),
+    st.builds(
+        NotTranscribed,
+        st.integers(0, 10**6),
+        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
+        st.just(SegmentId(0)),
+    ),
+    st.builds(Partial, st.integers(0, 10**6), st.just(words("mhm"))),
+    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "typed"]), st.just("x")),
+)
+
+
+@given(st.lists(events, max_size=60))
+def test_no_order_of_events_raises(told: list[Event]) -> None:
+    turns = Turns(TurnSettings())
+    for event in told:
+        turns.tell(event)
