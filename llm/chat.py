@@ -16,6 +16,13 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Answering:
+    """Who answers, where the model at hand is several: said before the first token."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """A connection slot was got: what came before was waiting for one."""
 
@@ -54,7 +61,7 @@ class Finished:
     completion_tokens: int | None = None
 
 
-ChatEvent = Queued | Sent | Token | Finished
+ChatEvent = Answering | Queued | Sent | Token | Finished
 
 
 class ChatModel(Protocol):
@@ -75,7 +82,7 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message. Events in order: Queued?, Sent?, Token*, Finished.
+        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, Finished.
 
         Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays
         valid.

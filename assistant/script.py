@@ -1,0 +1,53 @@
+"""What a reply's sound says where: from played samples to heard words.
+
+A reply is spoken unit by unit. The script collects the units as their sound is made, with the position of every
+word, so that at any moment it can be said which words have been heard.
+"""
+
+from dataclasses import dataclass, field
+
+from audio.tts import WordMark
+from audio.units import ReplySamples
+
+
+@dataclass(slots=True)
+class Script:
+    """The words of one reply and where they sound; grows as the reply is made."""
+
+    _text: str = ""
+    _word_ends: list[tuple[ReplySamples, int]] = field(default_factory=list)  # (sound, text) after each word
+    _samples: int = 0
+    _unit_text_start: int = 0
+    _unit_samples_start: int = 0
+
+    @property
+    def text(self) -> str:
+        """Everything that was given to be spoken so far."""
+        return self._text
+
+    @property
+    def samples(self) -> ReplySamples:
+        """The length of the sound made so far."""
+        return ReplySamples(self._samples)
+
+    def begin_unit(self, text: str) -> None:
+        """The next unit's sound follows. The unit's text is part of the reply from here on."""
+        self._unit_text_start = len(self._text) + bool(self._text)
+        self._unit_samples_start = self._samples
+        self._text = f"{self._text} {text}" if self._text else text
+
+    def add(self, samples: int, marks: tuple[WordMark, ...]) -> None:
+        """A chunk of the unit's sound, with the marks of the words that begin in it."""
+        self._samples += samples
+        for mark in marks:
+            sound = ReplySamples(self._unit_samples_start + mark.end)
+            self._word_ends.append((sound, self._unit_text_start + mark.text_end))
+
+    def words_heard(self, played: int) -> int:
+        """How many whole words lie before this position of the reply's sound."""
+        return sum(1 for sound, _ in self._word_ends if sound <= played)
+
+    def text_heard(self, played: int) -> str:
+        """The text up to the last whole word before this position; "" where no whole word was heard."""
+        ends = [text for sound, text in self._word_ends if sound <= played]
+        return self._text[: max(ends)].strip() if ends else ""

@@ -1,0 +1,35 @@
+"""From played samples to heard words."""
+
+from assistant.script import Script
+from audio.tts import WordMark
+from audio.units import ReplySamples
+
+
+def mark(text: str, word: str, start: int, end: int) -> WordMark:
+    at = text.index(word)
+    return WordMark(at, at + len(word), ReplySamples(start), ReplySamples(end))
+
+
+def script() -> Script:
+    made = Script()
+    made.begin_unit("It is ten.")
+    made.add(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
+    made.add(200, (mark("It is ten.", "ten.", 200, 450),))
+    made.begin_unit("Anything else?")
+    made.add(400, (mark("Anything else?", "Anything", 10, 200), mark("Anything else?", "else?", 200, 390)))
+    return made
+
+
+def test_only_whole_words_count() -> None:
+    made = script()
+    assert [made.words_heard(at) for at in (0, 99, 100, 449, 450, 699, 700, 900)] == [0, 0, 1, 2, 3, 3, 4, 5]
+
+
+def test_the_text_is_cut_after_the_last_whole_word() -> None:
+    made = script()
+    assert made.text_heard(0) == ""
+    assert made.text_heard(250) == "It is"
+    assert made.text_heard(500) == "It is ten."
+    assert made.text_heard(700) == "It is ten. Anything"
+    assert made.text_heard(900) == made.text == "It is ten. Anything else?"
+    assert made.samples == 900
