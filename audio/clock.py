@@ -1,0 +1,90 @@
+"""Two clocks and what lies between them: the microphone's sample counter and the event loop."""
+
+import math
+
+from audio.units import Samples, s_of_samples, samples_of_s
+
+_BUCKET_S = 0.5
+_BUCKETS = 20  # 10 s: at 200 ppm, far off for a card, the oldest minimum is wrong by 2 ms
+_STEP_S = 0.02
+
+
+class StreamClock:
+    """Maps stream positions to loop time by the least delay seen in the last 10 s. Pure; not thread-safe.
+
+    A block arrives when it was captured plus a delay that is never negative and often near its least: so the
+    minimum of (arrival - sample time) over a window is the offset between both clocks. It follows a card that
+    drifts, and what comes faster than real time is dated by its arrival. A delay that every
+    block has alike cannot be seen from here: it stays in the offset.
+
+    Attributes:
+        steps: How often the offset changed by more than 20 ms within half a second (counted once per half
+            second): a suspended machine, samples the card has lost, a backlog that arrived at once.
+    """
+
+    def __init__(self) -> None:
+        self._least_s = [math.inf] * _BUCKETS
+        self._bucket = 0
+        self._offset_s = math.inf
+        self._before_s = math.inf
+        self._stepped = False
+        self.steps = 0
+
+    @property
+    def running(self) -> bool:
+        """True once anything was observed; before, nothing can be mapped."""
+        return self._offset_s != math.inf
+
+    @property
+    def offset_s(self) -> float:
+        """Loop time at stream position 0, as far as is known; infinite before the first observation."""
+        return self._offset_s
+
+    def observe(self, end: Samples, arrival_s: float) -> None:
+        """Take note that the sound up to `end` was here at loop time `arrival_s` (never going backwards)."""
+        self._turn_to(math.floor(arrival_s / _BUCKET_S))
+        slot = self._bucket % _BUCKETS
+        self._least_s[slot] = min(self._least_s[slot], arrival_s - s_of_samples(end))
+        self._offset_s = min(self._least_s)
+        if not self._stepped and self._before_s != math.inf and abs(self._offset_s - self._before_s) > _STEP_S:
+            self._stepped = True
+            self.steps += 1
+
+    def hold(self, loop_s: float) -> None:
+        """No sound has come up to loop time `loop_s`: the offset stays what it is, however long that lasts."""
+        offset_s = self._offset_s
+        self._turn_to(math.floor(loop_s / _BUCKET_S))
+        slot = self._bucket % _BUCKETS
+        self._least_s[slot] = min(self._least_s[slot], offset_s)
+
+    def to_loop_s(self, position: Samples) -> float:
+        """The loop time at which the sample at `position` was (or will be) captured.
+
+        Raises RuntimeError where nothing was observed yet.
+        """
+        self._must_run()
+        return self._offset_s + s_of_samples(position)
+
+    def to_position(self, loop_s: float) -> Samples:
+        """The stream position captured at loop time `loop_s`; negative before the stream began.
+
+        Raises RuntimeError where nothing was observed yet.
+        """
+        self._must_run()
+        return samples_of_s(loop_s - self._offset_s)
+
+    def _turn_to(self, bucket: int) -> None:
+        """Forget the buckets that have left the window."""
+        if not self.running:
+            self._bucket = bucket
+        if bucket <= self._bucket:
+            return
+        self._before_s = self._offset_s
+        self._stepped = False
+        for passed in range(max(self._bucket + 1, bucket - _BUCKETS + 1), bucket + 1):
+            self._least_s[passed % _BUCKETS] = math.inf
+        self._bucket = bucket
+
+    def _must_run(self) -> None:
+        if not self.running:
+            raise RuntimeError("the microphone's clock was asked before any sound had come")

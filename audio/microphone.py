@@ -1,0 +1,145 @@
+"""The microphone's line: gapless 20 ms frames out of whatever a sound card, a socket or a file brings."""
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.clock import StreamClock
+from audio.frame import Frame
+from audio.resample import StreamResampler, mixdown
+from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
+
+_SILENT_AFTER_S = 0.1
+_SILENT_AFTER_AT_MOST_S = 0.5
+_FRAME_S = FRAME_MS / 1000
+_FRAMES_PER_IDLE = 50
+
+
+class Microphone(Protocol):
+    """Where frames come from: a sound card, a socket, a recording."""
+
+    @property
+    def clock(self) -> StreamClock:
+        """Maps this microphone's positions to loop time."""
+        ...
+
+    @property
+    def invented_frames(self) -> int:
+        """How many frames of silence were put in because no sound came."""
+        ...
+
+    def frames(self) -> AsyncGenerator[Frame]:
+        """Gapless frames from position 0 on, until the source ends. Hold it with aclosing; iterate once.
+
+        Raises AudioError where the source fails.
+        """
+        ...
+
+
+class MicrophoneLine:
+    """Raw blocks to frames: mixed down, resampled, cut into 20 ms, silence put in. Sans-I/O; not thread-safe.
+
+    The frames of one call stay as they are until the next call: their samples are views into the block that was
+    pushed or into two buffers of one frame each.
+
+    Attributes:
+        clock: Knows when every position was captured.
+        invented_frames: Frames of silence put in by `idle`.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        """A line for blocks of this rate."""
+        self.clock = StreamClock()
+        self.invented_frames = 0
+        self._rate_hz = rate_hz
+        self._resampler = StreamResampler(rate_hz)
+        self._origin = Samples(0)  # the position of the resampler's first sample
+        self._cut = Samples(0)  # everything before was given out as frames
+        self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_cut`
+        self._full = np.zeros(FRAME_SAMPLES, np.int16)  # the other buffer, given out as a frame
+        self._partial_samples = 0
+        self._silence = np.zeros(FRAME_SAMPLES, np.int16)
+        self._silence.flags.writeable = False
+        self._last_arrival_s: float | None = None
+        self._last_block_s = _FRAME_S
+
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float) -> list[Frame]:
+        """The frames that a block completes.
+
+        Args:
+            block: int16, (n,) or (n, channels), any n, at this line's rate; a mono block at 16 kHz is not copied.
+            arrival_s: Loop time at which its last sample was here; never going backwards.
+        """
+        if len(block) == 0:
+            return []
+        pcm = self._resampler.push(mixdown(block))
+        # The newest sample may still be held back by the resampler, but here it is.
+        self.clock.observe(Samples(self._origin + self._resampler.received), arrival_s)
+        self._last_arrival_s = arrival_s
+        self._last_block_s = len(block) / self._rate_hz
+        return self._frames_of(pcm)
+
+    def idle(self, now_s: float) -> list[Frame]:
+        """The frames of silence due at loop time `now_s`, if no sound has come for 100 ms; call it every 20 ms.
+
+        A source whose blocks are long is given twice its last block's length (at most 0.5 s), else the gap
+        between two of its blocks would be taken for silence. The line follows real time, one block behind so
+        that sound which comes back finds its place; one call gives at most 1 s, the next call goes on. What
+        the resampler held back comes first, as sound.
+        """
+        if self._last_arrival_s is None:
+            self._last_arrival_s = now_s
+        patience_s = min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+        if now_s - self._last_arrival_s < patience_s:
+            return []
+        if not self.clock.running:
+            self.clock.observe(Samples(0), self._last_arrival_s)  # no sound ever came: the line begins here
+        behind_s = min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+        due = self.clock.to_position(now_s - behind_s)
+        frames = self._finish_sound() if due >= self._cut + FRAME_SAMPLES else []
+        while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
+            frames.append(self._give(self._silence, invented=True))
+        self.invented_frames += sum(frame.invented for frame in frames)
+        self._origin = self._cut if frames else self._origin
+        self.clock.hold(now_s)
+        return frames
+
+    def finish(self) -> list[Frame]:
+        """The source has ended: what is held back, the last frame filled up with silence."""
+        frames = self._finish_sound()
+        self._origin = self._cut
+        return frames
+
+    def _finish_sound(self) -> list[Frame]:
+        frames = self._frames_of(self._resampler.flush())
+        if self._partial_samples:
+            frames += self._frames_of(self._silence[self._partial_samples :])
+        return frames
+
+    def _frames_of(self, pcm: Pcm) -> list[Frame]:
+        """Cut frames off (partial + pcm); the rest becomes the partial one."""
+        frames = []
+        at = 0
+        if self._partial_samples:
+            at = min(len(pcm), FRAME_SAMPLES - self._partial_samples)
+            self._keep(pcm[:at])
+            if self._partial_samples == FRAME_SAMPLES:
+                self._partial, self._full = self._full, self._partial
+                self._partial_samples = 0
+                frames.append(self._give(self._full))
+        while len(pcm) - at >= FRAME_SAMPLES:
+            frames.append(self._give(pcm[at : at + FRAME_SAMPLES]))
+            at += FRAME_SAMPLES
+        self._keep(pcm[at:])
+        return frames
+
+    def _keep(self, pcm: Pcm) -> None:
+        self._partial[self._partial_samples : self._partial_samples + len(pcm)] = pcm
+        self._partial_samples += len(pcm)
+
+    def _give(self, pcm: Pcm, *, invented: bool = False) -> Frame:
+        frame = Frame(self._cut, pcm, invented=invented)
+        self._cut = Samples(self._cut + FRAME_SAMPLES)
+        return frame

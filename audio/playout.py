@@ -1,0 +1,234 @@
+"""What sits between a reply and a loudspeaker: the last door, the queue, the duck, the count of what was heard."""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
+
+CAPACITY_SAMPLES = ReplySamples(2 * REPLY_RATE_HZ)
+_FADE_SAMPLES: int = reply_samples_of_ms(5)  # the shortest fade that leaves no click in speech
+_RAMP_SAMPLES: int = reply_samples_of_ms(20)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of one reply.
+
+    Attributes:
+        key: The reply.
+        pulled: Samples of it that the device took; the fade after a close is not counted.
+        underruns: How often it stopped in its midst because nothing was queued, and then went on.
+        underrun_samples: How long that was in all.
+    """
+
+    key: Hashable
+    pulled: ReplySamples
+    underruns: int
+    underrun_samples: ReplySamples
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What a device block carried.
+
+    Attributes:
+        key: The reply.
+        first: Where in the block its first sample stands.
+        samples: How many of its samples the block carries; 0 only where the reply ended without more.
+        total: How many were taken up to and with this block.
+        finished: It was the last: the end had been said and nothing is queued. Said once per reply.
+    """
+
+    key: Hashable
+    first: int
+    samples: int
+    total: ReplySamples
+    finished: bool
+
+
+class Playout:
+    """One open door at a time, a bounded queue behind it. Pure, synchronous, no clock. Not thread-safe.
+
+    Attributes:
+        last: What the last pull carried of a reply, or None where it carried nothing of one.
+    """
+
+    def __init__(self, capacity_samples: ReplySamples = CAPACITY_SAMPLES) -> None:
+        """A playout whose queue holds `capacity_samples`, at least one."""
+        if capacity_samples < 1:
+            raise ValueError(f"the queue needs room for one sample at least, not {capacity_samples}")
+        self.last: Pulled | None = None
+        self._queue = np.zeros(capacity_samples, np.int16)
+        self._head = 0
+        self._queued = 0
+        self._block = np.zeros(0, np.int16)
+        self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # the faded rest of a reply that was cut
+        self._tail_at = _FADE_SAMPLES
+        self._key: Hashable = None
+        self._open = self._ended = self._finished = False
+        self._pulled = 0
+        self._underruns = self._underrun_samples = 0
+        self._starving_samples = 0  # an underrun if the reply goes on; nothing if that was its end
+        self._gain = self._gain_target = 1.0
+        self._gain_step = 0.0
+
+    # The door ------------------------------------------------------------------------------------------------
+
+    def open(self, key: Hashable) -> None:
+        """Open the door for a reply, at full loudness; one that is still open is closed. A key is used once.
+
+        Opening what is open already does nothing.
+        """
+        if self.is_open(key):
+            return
+        if self._open:
+            self.close(self._key)
+        self._key = key
+        self._open = True
+        self._ended = self._finished = False
+        self._pulled = self._underruns = self._underrun_samples = self._starving_samples = 0
+        self._gain = self._gain_target = 1.0
+
+    def is_open(self, key: Hashable) -> bool:
+        """Is the door open for this reply?"""
+        return self._open and self._key == key
+
+    def close(self, key: Hashable) -> ReplySamples:
+        """Shut the door and drop what is queued, at once; the next 5 ms of it fade out so that nothing clicks.
+
+        Returns how many samples the device had taken: 0 for a reply that is unknown; the same again for the one
+        closed last.
+        """
+        if self.is_open(key):
+            self._fade_out()
+            self._open = False
+            self._queued = 0
+        return ReplySamples(self._pulled if self._key == key else 0)
+
+    def offer(self, key: Hashable, pcm: Pcm) -> bool:
+        """Queue int16 samples (n,) of a reply. False where its door is not open or its end was said.
+
+        Raises ValueError where they are more than `room_samples`: whoever offers must wait.
+        """
+        if not self.is_open(key) or self._ended:
+            return False
+        if len(pcm) > self.room_samples:
+            raise ValueError(f"{len(pcm)} samples offered, room for {self.room_samples}")
+        at = (self._head + self._queued) % len(self._queue)
+        first = min(len(pcm), len(self._queue) - at)
+        self._queue[at : at + first] = pcm[:first]
+        self._queue[: len(pcm) - first] = pcm[first:]
+        self._queued += len(pcm)
+        return True
+
+    def end(self, key: Hashable) -> None:
+        """No more will come of this reply. Nothing happens where its door is not open."""
+        if self.is_open(key):
+            self._ended = True
+
+    @property
+    def queued_samples(self) -> ReplySamples:
+        """How much waits to be pulled."""
+        return ReplySamples(self._queued)
+
+    @property
+    def room_samples(self) -> ReplySamples:
+        """How much more can be offered."""
+        return ReplySamples(len(self._queue) - self._queued)
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the reply whose door was opened last (key None before any)."""
+        return Counts(self._key, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))
+
+    # Loudness ------------------------------------------------------------------------------------------------
+
+    def duck(self, gain_db: float) -> None:
+        """Lower what is heard by `gain_db` (at most 0) over 20 ms. It lasts until `unduck` or the next `open`."""
+        if not gain_db <= 0:
+            raise ValueError(f"a duck lowers: its gain is 0 dB at most, not {gain_db}")
+        self._ramp_to(10 ** (gain_db / 20))
+
+    def unduck(self) -> None:
+        """Back to full loudness over 20 ms."""
+        self._ramp_to(1.0)
+
+    # The device ----------------------------------------------------------------------------------------------
+
+    def pull(self, n: int) -> Pcm:
+        """The next n samples for the device, silence where there is nothing; `last` says what they are.
+
+        The samples are a view into a buffer that the next pull overwrites.
+        """
+        if len(self._block) < n:
+            self._block = np.zeros(n, np.int16)
+        block = self._block[:n]
+        block[:] = 0
+        first: int = min(n, _FADE_SAMPLES - self._tail_at)
+        block[:first] = self._tail[self._tail_at : self._tail_at + first]
+        self._tail_at += first
+        taken = self._take(block[first:]) if self._open else 0
+        self._note(first, taken, n)
+        return block
+
+    def missed(self, n: int) -> None:
+        """The device played n samples of silence without asking: an underrun, if it was inside a reply."""
+        if self._open and self._pulled and not self._finished:
+            self._starving_samples += n
+
+    def _take(self, into: Pcm) -> int:
+        """Move what is queued to the front of `into`, at the present loudness."""
+        taken = min(len(into), self._queued)
+        first = min(taken, len(self._queue) - self._head)
+        into[:first] = self._queue[self._head : self._head + first]
+        into[first:taken] = self._queue[: taken - first]
+        self._head = (self._head + taken) % len(self._queue)
+        self._queued -= taken
+        # The ramp runs through the whole block: what is silent now may sound in the next.
+        if self._gain != 1.0 or self._gain_target != 1.0:
+            into[:] = np.rint(into * self._gains(len(into)))
+        return taken
+
+    def _note(self, first: int, taken: int, n: int) -> None:
+        """Count the block: `taken` samples of the reply from `first` on, of n."""
+        if taken and self._starving_samples:
+            self._underruns += 1
+            self._underrun_samples += self._starving_samples
+            self._starving_samples = 0
+        self._pulled += taken
+        ending = self._open and self._ended and not self._queued and not self._finished
+        if self._open and self._pulled and not self._ended and not self._finished:
+            self._starving_samples += n - first - taken
+        self._finished = self._finished or ending
+        self.last = None
+        if taken or ending:
+            self.last = Pulled(self._key, first, taken, ReplySamples(self._pulled), ending)
+
+    def _fade_out(self) -> None:
+        """Make the tail out of the next 5 ms of the queue, if anything sounds that could click."""
+        if not self._pulled or self._starving_samples:
+            return
+        taken = self._take(self._tail)
+        fade = np.linspace(1.0, 0.0, taken, endpoint=False, dtype=np.float32)
+        self._tail[:taken] = self._tail[:taken] * fade
+        self._tail_at = _FADE_SAMPLES - taken
+        self._tail[self._tail_at :] = self._tail[:taken].copy()
+
+    def _ramp_to(self, gain: float) -> None:
+        self._gain_target = gain
+        self._gain_step = abs(gain - self._gain) / _RAMP_SAMPLES
+
+    def _gains(self, n: int) -> npt.NDArray[np.float32]:
+        """The gain of each of the next n samples."""
+        way = self._gain_target - self._gain
+        steps = np.arange(1, n + 1, dtype=np.float32) * np.float32(self._gain_step)
+        gains: npt.NDArray[np.float32] = np.float32(self._gain) + np.copysign(
+            np.minimum(steps, np.float32(abs(way))), np.float32(way)
+        )
+        arrived = n * self._gain_step >= abs(way)
+        self._gain = self._gain_target if arrived else self._gain + math.copysign(n * self._gain_step, way)
+        return gains

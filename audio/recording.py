@@ -1,0 +1,176 @@
+"""Reading recordings: any rate, any channels, any format that libsndfile knows."""
+
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from audio.errors import AudioFileError
+from audio.resample import to_pcm
+
+log = logging.getLogger(__name__)
+
+_LEAST_HZ, _MOST_HZ = 4_000, 384_000
+_COUNT_BLOCK = 1024
+_OGG_PAGE_BYTES = 65_307  # the longest there is
+_NO_LENGTH = 0xFFFF_FFFF  # what a program that writes into a pipe puts for the length it does not know
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording that can be read.
+
+    Attributes:
+        path: The file.
+        rate_hz: Samples per second.
+        channels: How many.
+        samples: Samples per channel that can really be read; never 0.
+        duration_s: The same in seconds.
+        warning: One sentence for the user where the file is cut off, else None.
+    """
+
+    path: Path
+    rate_hz: int
+    channels: int
+    samples: int
+    duration_s: float
+    warning: str | None
+
+    def blocks(self, n: int) -> Generator[npt.NDArray[np.int16]]:
+        """The sound in blocks of n samples, int16 of shape (n, channels); the last may be shorter.
+
+        Read as it is asked for: at most one block is in memory. Floats are clipped; those that are no numbers
+        become silence and are logged. Raises AudioFileError where the file is damaged or has changed.
+        """
+        left = self.samples
+        cleaned = False
+        with _opened(self.path) as file:
+            while left > 0:
+                sound = self._read(file, min(n, left))
+                finite = np.isfinite(sound)
+                if not finite.all():
+                    sound[~finite] = 0.0
+                    if not cleaned:
+                        log.warning("%s has samples that are no numbers; they are played as silence", self.path)
+                        cleaned = True
+                left -= len(sound)
+                yield to_pcm(sound)
+
+    def _read(self, file: soundfile.SoundFile, n: int) -> npt.NDArray[np.float32]:
+        try:
+            sound: npt.NDArray[np.float32] = file.read(n, dtype="float32", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            raise _damaged(self.path) from error
+        if len(sound) < n:
+            raise _damaged(self.path)
+        return sound
+
+
+def open_recording(path: str | PathLike[str]) -> Recording:
+    """Look at a recording and say what it is; its sound is read later.
+
+    A file that is cut off is taken as far as it can be read, with a warning.
+
+    Raises:
+        AudioFileError: It is missing, not a file, not allowed, empty, not audio, without samples, or of a rate
+            that no speech has (below 4 kHz or above 384 kHz).
+    """
+    path = Path(path)
+    _check_bytes(path)
+    with _opened(path) as file:
+        rate_hz, channels, declared = file.samplerate, file.channels, file.frames
+        if not _LEAST_HZ <= rate_hz <= _MOST_HZ:
+            raise AudioFileError(
+                f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
+                f"({_LEAST_HZ} to {_MOST_HZ}); record or convert it again."
+            )
+        samples = declared if _ends_where_it_says(file) else _count(path)
+    if samples == 0:
+        raise AudioFileError(f"{path} holds no samples, only a header; record it again.")
+    warning = None
+    if samples < declared:
+        warning = (
+            f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
+        )
+    elif _is_cut_off(path):
+        warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if the rest matters."
+    return Recording(path, rate_hz, channels, samples, samples / rate_hz, warning)
+
+
+def _check_bytes(path: Path) -> None:
+    """Refuse what libsndfile would refuse without saying why."""
+    try:
+        if path.is_dir():
+            raise AudioFileError(f"{path} is a directory; name a recording in it.")
+        if not path.exists():
+            raise AudioFileError(f"{path} does not exist; check the name.")
+        if not path.is_file():
+            raise AudioFileError(f"{path} is not a regular file; name a recording.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise AudioFileError(f"{path} is empty (0 bytes); record it again.")
+    except PermissionError as error:
+        raise AudioFileError(f"{path} may not be read by this user; change its permissions.") from error
+    except (OSError, ValueError) as error:
+        raise AudioFileError(f"{path} cannot be read ({error}); check the name and the disk.") from error
+
+
+def _opened(path: Path) -> soundfile.SoundFile:
+    try:
+        return soundfile.SoundFile(path)
+    except (soundfile.LibsndfileError, TypeError) as error:
+        # TypeError: soundfile takes *.raw for headerless sound and asks for its rate.
+        raise AudioFileError(
+            f"{path} is not a recording that can be read (wav, flac, ogg); convert it, for example with "
+            f"`ffmpeg -i {path.name} speech.wav`."
+        ) from error
+
+
+def _damaged(path: Path) -> AudioFileError:
+    return AudioFileError(f"{path} is damaged or has changed while it was read; fetch or record it again.")
+
+
+def _ends_where_it_says(file: soundfile.SoundFile) -> bool:
+    """Can the last sample be read? libsndfile believes the headers of compressed formats."""
+    if file.frames == 0:
+        return True
+    try:
+        file.seek(file.frames - 1)
+        return len(file.read(1, dtype="float32")) == 1
+    except soundfile.LibsndfileError:
+        return False
+
+
+def _count(path: Path) -> int:
+    """Samples that can be decoded before the first error; reads the whole file, a block at a time."""
+    counted = 0
+    with _opened(path) as file:
+        block = np.empty((_COUNT_BLOCK, file.channels), np.float32)
+        try:
+            while read := len(file.read(out=block)):
+                counted += read
+        except soundfile.LibsndfileError:
+            pass  # here the damage begins
+    return counted
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Does the container say that there should be more? libsndfile quietly takes what is there."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(8)
+        if head[:4] == b"RIFF":
+            declared = int.from_bytes(head[4:], "little")
+            return declared != _NO_LENGTH and declared + 8 > size
+        if head[:4] == b"OggS":
+            file.seek(max(0, size - _OGG_PAGE_BYTES))
+            tail = file.read()
+            last_page = tail.rfind(b"OggS")
+            flags = tail[last_page + 5 : last_page + 6]
+            return last_page < 0 or not flags or not flags[0] & 4  # 4: end of stream (RFC 3533, section 6)
+    return False

@@ -1,0 +1,89 @@
+"""Other rates and more channels, made into what the line and the wire carry."""
+
+import numpy as np
+import numpy.typing as npt
+import soxr
+
+from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
+
+Float32 = npt.NDArray[np.float32]
+
+_NOTHING = np.zeros(0, np.float32)
+
+
+def mixdown(block: npt.NDArray[np.int16]) -> Pcm:
+    """The mean of the channels: (n, channels) or (n,) to (n,). One channel is passed on as it is, uncopied."""
+    if block.ndim == 1:
+        return block
+    if block.shape[1] == 1:
+        return block[:, 0]
+    mean: Float32 = block.mean(axis=1, dtype=np.float32)
+    return np.rint(mean).astype(np.int16)
+
+
+def to_pcm(sound: Float32) -> Pcm:
+    """Floats of full scale ±1 to int16, rounded and clipped. Shape is kept."""
+    scaled: Float32 = np.clip(np.rint(sound * np.float32(FULL_SCALE)), -FULL_SCALE, FULL_SCALE - 1)
+    return scaled.astype(np.int16)
+
+
+def to_float(pcm: npt.NDArray[np.int16]) -> Float32:
+    """Int16 to floats of full scale ±1. Shape is kept."""
+    return np.multiply(pcm, np.float32(1 / FULL_SCALE), dtype=np.float32)
+
+
+def resample_whole(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
+    """A whole reply unit at another rate (quality HQ): nothing held back, nothing lost at the end."""
+    if from_hz == to_hz or len(pcm) == 0:
+        return pcm
+    return to_pcm(soxr.resample(to_float(pcm), from_hz, to_hz, quality="HQ"))
+
+
+class StreamResampler:
+    """Mono int16 of any rate to another rate, block by block. Not thread-safe.
+
+    Output sample k is the sound at k / to_hz after the first input sample: the filter's delay is already taken
+    out. What remains is the hold-back: the newest input is not yet in the output (quality LQ, 20 ms blocks to
+    16 kHz: at most 22 ms from 22.05, 24, 44.1, 48, 96 and 192 kHz, 31 ms from 32, 61 ms from 8; HQ would hold
+    back 37 ms from 48 and 115 ms from 8). So a position is dated by `received`, never by the length of the
+    output.
+
+    The work is done in float: for int16, soxr adds dither seeded by the clock, so that silence would not stay
+    silent nor a run repeatable.
+    """
+
+    def __init__(self, from_hz: int, to_hz: int = MIC_RATE_HZ) -> None:
+        """Begin. The rates are positive."""
+        self._from_hz = from_hz
+        self._to_hz = to_hz
+        self._stream: soxr.ResampleStream | None = None
+        if from_hz != to_hz:
+            self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="float32", quality="LQ")
+        self._taken = 0
+        self._given = 0
+
+    @property
+    def received(self) -> int:
+        """Length of the sound pushed since the last flush, in output samples, rounded to the nearest."""
+        # In integers: exact after any number of hours; a half is rounded up, as soxr does at its flush.
+        return (2 * self._taken * self._to_hz + self._from_hz) // (2 * self._from_hz)
+
+    @property
+    def given(self) -> int:
+        """Length of the output since the last flush; `received - given` is held back."""
+        return self._given
+
+    def push(self, pcm: Pcm) -> Pcm:
+        """Take the next samples (n,), gapless; give what is ready, possibly nothing."""
+        self._taken += len(pcm)
+        out = pcm if self._stream is None else to_pcm(self._stream.resample_chunk(to_float(pcm)))
+        self._given += len(out)
+        return out
+
+    def flush(self) -> Pcm:
+        """What was held back: afterwards exactly `received` samples were given. Then ready for a new sound."""
+        rest = to_pcm(_NOTHING if self._stream is None else self._stream.resample_chunk(_NOTHING, last=True))
+        if self._stream is not None:
+            self._stream.clear()
+        self._taken = self._given = 0
+        return rest

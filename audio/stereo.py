@@ -1,0 +1,129 @@
+"""A conversation on disk: the person on the left, the assistant on the right."""
+
+import struct
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from audio.errors import AudioFileError
+from audio.resample import StreamResampler
+from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples
+
+_HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
+_COLUMN_BYTES = 4  # two channels of int16
+_LEFT, _RIGHT = 0, 1
+_MOST_COLUMNS = (2**32 - 1 - _HEADER.size) // _COLUMN_BYTES - 1  # a WAV file counts its bytes in 32 bits: 12.4 hours
+
+
+class StereoWriter:
+    """Writes a stereo WAV file at 24 kHz as the conversation goes. Not thread-safe.
+
+    Both sides may write anywhere and in any order; what nobody wrote is silence. Nothing is kept in memory (the
+    file is the buffer) and the header is brought up to date twice a second, so that a crash leaves a file that
+    can be played up to its last half second. libsndfile writes its header only when it is closed or told so by a
+    command that soundfile does not offer, hence the 44 bytes are written here.
+
+    Every call writes to the page cache and so blocks for as long as the system makes it.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Create or overwrite the file. Raises AudioFileError."""
+        self._path = Path(path)
+        self._columns = 0
+        self._promised = 0  # columns that the header on disk speaks of
+        self._resampler = StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ)
+        self._origin = 0  # the column of the resampler's first sample
+        self._expected: Samples | None = None
+        try:
+            # Unbuffered: what was written is safe from a crash of this process.
+            self._file = self._path.open("w+b", buffering=0)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._write_header()
+        except OSError as error:
+            self._file.close()
+            raise self._unwritable(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def person(self, position: Samples, pcm: Pcm) -> None:
+        """Left: 16 kHz samples (n,) whose first stands at `position` of the microphone's line.
+
+        A sample at position P lands in column 1.5 P, whatever the resampler holds back in between.
+        Raises AudioFileError.
+        """
+        if position != self._expected:
+            self._end_of_person()
+            self._origin = position * REPLY_RATE_HZ // MIC_RATE_HZ
+        at = self._origin + self._resampler.given
+        self._put(_LEFT, at, self._resampler.push(pcm))
+        self._expected = Samples(position + len(pcm))
+
+    def assistant(self, position_s: float, pcm: Pcm) -> None:
+        """Right: 24 kHz samples (n,) whose first is heard `position_s` after position 0 of the line.
+
+        Raises AudioFileError.
+        """
+        self._put(_RIGHT, round(position_s * REPLY_RATE_HZ), pcm)
+
+    def close(self) -> None:
+        """Write what is held back and the header, and close. Idempotent. Raises AudioFileError."""
+        if self._file.closed:
+            return
+        try:
+            self._end_of_person()
+            self._write_header()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        finally:
+            self._file.close()
+
+    def _end_of_person(self) -> None:
+        at = self._origin + self._resampler.given
+        self._put(_LEFT, at, self._resampler.flush())
+
+    def _put(self, channel: int, at: int, pcm: Pcm) -> None:
+        """Write one channel of the columns from `at` on; what lies before the beginning is cut."""
+        if at < 0:
+            pcm, at = pcm[-at:], 0
+        if len(pcm) == 0:
+            return
+        if at + len(pcm) > _MOST_COLUMNS:
+            raise AudioFileError(f"{self._path} has no room past 12 hours; begin another recording.")
+        try:
+            columns = np.zeros((len(pcm), 2), np.int16)
+            self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
+            there = np.frombuffer(self._file.read(len(pcm) * _COLUMN_BYTES), np.int16)
+            columns.reshape(-1)[: len(there)] = there
+            columns[:, channel] = pcm
+            self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
+            self._file.write(columns.astype("<i2").tobytes())
+            self._columns = max(self._columns, at + len(pcm))
+            if self._columns - self._promised >= REPLY_RATE_HZ // 2:
+                self._write_header()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _write_header(self) -> None:
+        """The canonical 44 bytes of a PCM WAV file."""
+        size = self._columns * _COLUMN_BYTES
+        self._file.seek(0)
+        # fmt: 16 bytes long, PCM, 2 channels, rate, bytes per second, bytes per column, bits per sample
+        layout = (16, 1, 2, REPLY_RATE_HZ, REPLY_RATE_HZ * _COLUMN_BYTES, _COLUMN_BYTES, 16)
+        self._file.write(_HEADER.pack(b"RIFF", 36 + size, b"WAVE", b"fmt ", *layout, b"data", size))
+        self._promised = self._columns
+
+    def _unwritable(self, error: OSError) -> AudioFileError:
+        return AudioFileError(
+            f"{self._path} cannot be written ({error.strerror or error}); check the directory and the free space."
+        )

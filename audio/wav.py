@@ -1,0 +1,78 @@
+"""A recording as a microphone: it speaks at the pace of real time, like a person."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import closing
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.clock import StreamClock
+from audio.frame import Frame
+from audio.microphone import MicrophoneLine
+from audio.recording import Recording
+from audio.units import FRAME_MS
+
+
+class WavMicrophone:
+    """A recording, then some silence, as a `Microphone`.
+
+    Attributes:
+        recording: What it plays.
+    """
+
+    def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
+        """Play `recording` and then `tail_s` of silence, so that its last turn can be answered.
+
+        Args:
+            recording: From `open_recording`.
+            tail_s: Silence after it; part of the performance, hence not marked as invented.
+            realtime: False: as fast as frames are taken. Each is then dated by its arrival.
+        """
+        if not 0 <= tail_s < float("inf"):
+            raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
+        self.recording = recording
+        self._tail_samples = round(tail_s * recording.rate_hz)
+        self._realtime = realtime
+        self._line = MicrophoneLine(recording.rate_hz)
+        self._begun = False
+
+    @property
+    def clock(self) -> StreamClock:
+        """Maps positions to loop time."""
+        return self._line.clock
+
+    @property
+    def invented_frames(self) -> int:
+        """Always 0: a recording never falters."""
+        return self._line.invented_frames
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        """The frames; once. Raises AudioFileError where the file turns out to be damaged.
+
+        Each block's due time is reckoned from the beginning, so that nothing drifts; a late wake-up is caught up
+        with at once and shows in the clock only.
+        """
+        if self._begun:
+            raise RuntimeError("a WavMicrophone speaks once: make another one")
+        self._begun = True
+        loop = asyncio.get_running_loop()
+        begin_s = loop.time()
+        played = 0
+        with closing(self._blocks()) as blocks:
+            for block in blocks:
+                played += len(block)
+                due_s = begin_s + played / self.recording.rate_hz
+                # A sleep of 0 where it is late: other tasks get their turn while it catches up.
+                await asyncio.sleep(max(0.0, due_s - loop.time()) if self._realtime else 0.0)
+                for frame in self._line.push(block, loop.time()):
+                    yield frame
+        for frame in self._line.finish():
+            yield frame
+
+    def _blocks(self) -> Generator[npt.NDArray[np.int16]]:
+        n = self.recording.rate_hz * FRAME_MS // 1000
+        with closing(self.recording.blocks(n)) as blocks:
+            yield from blocks
+        for at in range(0, self._tail_samples, n):
+            yield np.zeros(min(n, self._tail_samples - at), np.int16)

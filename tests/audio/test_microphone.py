@@ -1,0 +1,221 @@
+"""The microphone's line: whatever comes in, gapless frames come out."""
+
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio.frame import Frame
+from audio.microphone import MicrophoneLine
+from audio.units import FRAME_SAMPLES, Samples
+
+RATES = [8_000, 16_000, 22_050, 44_100, 48_000]
+
+
+def check_gapless(frames: list[Frame], begin: int = 0) -> None:
+    assert [frame.start for frame in frames] == [begin + n * FRAME_SAMPLES for n in range(len(frames))]
+    assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
+
+
+def sound_of(frames: list[Frame]) -> npt.NDArray[np.int16]:
+    return np.concatenate([frame.pcm for frame in frames])
+
+
+def kept(frames: list[Frame]) -> list[Frame]:
+    """As one must who keeps frames: with copies."""
+    return [Frame(frame.start, frame.pcm.copy(), frame.invented) for frame in frames]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rate_hz=st.sampled_from(RATES),
+    channels=st.sampled_from([0, 1, 2, 6]),
+    sizes=st.lists(st.integers(0, 3000), max_size=30),
+)
+def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: list[int]) -> None:
+    line = MicrophoneLine(rate_hz)
+    frames: list[Frame] = []
+    pushed = 0
+    for size in sizes:
+        block = np.full((size, channels) if channels else size, 1000, np.int16)
+        pushed += size
+        frames += kept(line.push(block, 50.0 + pushed / rate_hz))
+    assert len(frames) * FRAME_SAMPLES <= pushed * 16_000 / rate_hz + 1
+    frames += kept(line.finish())
+    check_gapless(frames)
+    assert line.invented_frames == 0
+    assert not any(frame.invented for frame in frames)
+    length = round(pushed * 16_000 / rate_hz + 1e-9)
+    assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes=st.lists(st.integers(1, 1000), min_size=1, max_size=30))
+def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
+    line = MicrophoneLine(16_000)
+    sound = (np.arange(sum(sizes)) % 32_000).astype(np.int16)
+    frames: list[Frame] = []
+    at = 0
+    for size in sizes:
+        frames += kept(line.push(sound[at : at + size], at / 16_000))
+        at += size
+    frames += line.finish()
+    out = sound_of(frames)
+    np.testing.assert_array_equal(out[: len(sound)], sound)
+    assert not out[len(sound) :].any()
+
+
+def test_the_frames_of_one_push_do_not_overwrite_each_other() -> None:
+    line = MicrophoneLine(16_000)
+    sound = np.arange(1, 1501).astype(np.int16)
+    line.push(sound[:100], 0.0)
+    frames = line.push(sound[100:], 0.1)
+    np.testing.assert_array_equal(sound_of(frames), sound[: 4 * FRAME_SAMPLES])
+
+
+@pytest.mark.parametrize("rate_hz", RATES)
+def test_what_the_resampler_holds_back_is_dated_rightly(rate_hz: int) -> None:
+    line = MicrophoneLine(rate_hz)
+    n = rate_hz // 50
+    for k in range(1, 100):
+        line.push(np.zeros(n, np.int16), 200.0 + k * n / rate_hz)
+    assert line.clock.to_loop_s(Samples(16_000)) == pytest.approx(201.0, abs=0.0005)
+
+
+def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
+    """Call `idle` every 20 ms, as a border does."""
+    frames: list[Frame] = []
+    for n in range(round((to_s - from_s) / 0.02)):
+        frames += kept(line.idle(from_s + n * 0.02))
+    return frames
+
+
+def test_silence_is_put_in_after_100_ms_and_then_in_real_time() -> None:
+    line = MicrophoneLine(16_000)
+    frames: list[Frame] = []
+    for n in range(1, 51):  # one second
+        frames += kept(line.push(np.full(320, 7, np.int16), 10.0 + n * 0.02))
+        assert not line.idle(10.0 + n * 0.02 + 0.019)
+    assert not line.idle(11.09)
+    first = kept(line.idle(11.101))
+    assert [frame.invented for frame in first] == [True] * 4  # up to 11.08: one frame behind
+    frames += first + tick(line, 11.12, 13.0)
+    check_gapless(frames)
+    assert len(frames) == pytest.approx((12.98 - 10.02) / 0.02, abs=1)
+    assert line.invented_frames == len(frames) - 50
+    assert not any(frame.pcm.any() for frame in frames[50:])
+
+
+def test_sound_that_comes_back_finds_its_place() -> None:
+    line = MicrophoneLine(16_000)
+    frames: list[Frame] = []
+    now_s = 10.0
+    for _ in range(20):  # push to talk, again and again
+        for _ in range(25):
+            now_s += 0.02
+            frames += kept(line.push(np.full(320, 7, np.int16), now_s))
+        frames += tick(line, now_s + 0.02, now_s + 30.0)
+        now_s += 30.0
+    check_gapless(frames)
+    assert line.clock.steps == 0
+    assert line.clock.offset_s == pytest.approx(10.0, abs=0.001)
+    assert frames[-1].end / 16_000 == pytest.approx(now_s - 10.0, abs=0.05)
+
+
+def test_a_microphone_that_is_mute_from_the_beginning() -> None:
+    line = MicrophoneLine(48_000)
+    frames = tick(line, 100.0, 130.0)
+    check_gapless(frames)
+    assert len(frames) == pytest.approx(30 / 0.02, abs=3)
+    assert all(frame.invented for frame in frames)
+    assert line.clock.to_loop_s(Samples(0)) == pytest.approx(100.0)
+    back = kept(line.push(np.full(960 * 5, 500, np.int16), 130.1))
+    check_gapless(back, frames[-1].end)
+    assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(129.96, abs=0.021)  # the last idle was at 129.98
+
+
+def test_a_backlog_after_silence_goes_on_and_is_dated_by_its_arrival() -> None:
+    line = MicrophoneLine(16_000)
+    frames = kept(line.push(np.full(320, 7, np.int16), 10.02))
+    frames += tick(line, 10.04, 13.02)  # the network is gone for three seconds ...
+    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and brings them all at once
+    check_gapless(frames)
+    assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(13.02, abs=0.021)
+    assert line.clock.steps == 1
+
+
+def test_what_was_held_back_comes_before_the_silence() -> None:
+    line = MicrophoneLine(48_000)
+    frames = kept(line.push(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
+    frames += tick(line, 10.08, 10.5)
+    check_gapless(frames)
+    out = sound_of(frames)
+    assert (out[100 : (2880 + 100) // 3 - 100] > 900).all()
+    assert [frame.invented for frame in frames[:5]] == [False] * 4 + [True]
+
+
+def test_long_blocks_are_not_torn_apart() -> None:
+    line = MicrophoneLine(24_000)
+    frames: list[Frame] = []
+    for n in range(1, 20):  # a client that sends 170 ms at a time
+        frames += kept(line.push(np.full(4_096, 7, np.int16), 10.0 + n * 4_096 / 24_000))
+        frames += tick(line, 10.0 + n * 4_096 / 24_000 + 0.02, 10.0 + (n + 1) * 4_096 / 24_000)
+    assert line.invented_frames == 0
+    check_gapless(frames)
+
+
+def test_one_idle_gives_at_most_a_second() -> None:
+    line = MicrophoneLine(16_000)
+    line.push(np.zeros(320, np.int16), 10.02)
+    frames: list[Frame] = []
+    for _ in range(10):
+        more = line.idle(20.0)
+        assert len(more) <= 50
+        frames += kept(more)
+    check_gapless(frames, 320)
+    assert len(frames) == pytest.approx(10.0 / 0.02, abs=3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rate_hz=st.sampled_from(RATES),
+    events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.booleans()), max_size=40),
+)
+def test_sound_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[tuple[float, int, bool]]) -> None:
+    line = MicrophoneLine(rate_hz)
+    frames: list[Frame] = []
+    now_s = 100.0
+    for wait_s, size, idle in events:
+        now_s += wait_s
+        frames += kept(line.idle(now_s) if idle else line.push(np.zeros(size, np.int16), now_s))
+    check_gapless(frames)
+    assert line.invented_frames == sum(frame.invented for frame in frames)
+    for one, other in pairwise(frames):
+        assert one.end == other.start
+
+
+@pytest.mark.parametrize(("rate_hz", "silent"), [(16_000, False), (48_000, False), (16_000, True)])
+def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) -> None:
+    line = MicrophoneLine(rate_hz)
+    block = np.zeros(rate_hz // 50, np.int16)
+
+    def some(first: int, count: int) -> None:
+        for n in range(first, first + count):
+            frames = line.idle(n * 0.02) if silent else line.push(block, n * 0.02)
+            assert len(frames) <= 6
+
+    some(0, 500)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        some(500, 10_000)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 4_096
+    assert peak - before < 65_536

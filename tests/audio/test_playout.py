@@ -1,0 +1,262 @@
+"""The last door: nothing stale is heard, nothing clicks, and the counts add up."""
+
+import tracemalloc
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from audio.playout import Counts, Playout, Pulled
+from audio.units import Pcm, ReplySamples
+
+FADE = 120
+RAMP = 480
+
+
+def level(n: int, value: int = 1000) -> Pcm:
+    return np.full(n, value, np.int16)
+
+
+class AgainstAModel(RuleBasedStateMachine):
+    """Random opens, offers, pulls, closes; the model is a deque of the open reply's samples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.playout = Playout(ReplySamples(1000))
+        self.keys = 0
+        self.queue: deque[int] = deque()
+        self.tail: deque[int] = deque()  # how many samples may still fade: their loudest
+        self.is_open = self.ended = self.finished = False
+        self.pulled = 0
+        self.next_value = 1
+        self.underruns = self.gap = self.underrun_samples = 0
+
+    @rule()
+    def open(self) -> None:
+        self.close_model()
+        self.keys += 1
+        self.playout.open(self.keys)
+        self.playout.open(self.keys)
+        self.is_open = True
+        self.ended = self.finished = False
+        self.pulled = self.underruns = self.gap = self.underrun_samples = 0
+
+    @rule(n=st.integers(0, 700), stale=st.booleans())
+    def offer(self, n: int, stale: bool) -> None:
+        n = min(n, self.playout.room_samples)
+        values = [(self.next_value + i) % 30_000 + 1 for i in range(n)]
+        key = self.keys - 1 if stale else self.keys
+        taken = self.playout.offer(key, np.array(values, np.int16))
+        assert taken == (not stale and self.is_open and not self.ended)
+        if taken:
+            self.queue.extend(values)
+            self.next_value += n
+
+    @rule(stale=st.booleans())
+    def end(self, stale: bool) -> None:
+        self.playout.end(self.keys - 1 if stale else self.keys)
+        if not stale:
+            self.ended = self.ended or self.is_open
+
+    @rule()
+    def close(self) -> None:
+        assert self.playout.close(self.keys) == self.pulled
+        self.close_model()
+        assert self.playout.close(self.keys) == self.pulled
+        assert self.playout.close("nobody") == 0
+
+    def close_model(self) -> None:
+        if self.is_open and self.pulled and not self.gap:
+            self.tail = deque([*self.queue][:FADE])
+        self.is_open = False
+        self.queue.clear()
+
+    @rule(n=st.integers(1, 500))
+    def missed(self, n: int) -> None:
+        self.playout.missed(n)
+        if self.is_open and self.pulled and not self.finished:
+            self.gap += n
+
+    @rule(n=st.integers(1, 600))
+    def pull(self, n: int) -> None:
+        block = self.playout.pull(n).tolist()
+        assert len(block) == n
+        fading = min(n, len(self.tail))
+        for heard in block[:fading]:
+            assert 0 <= heard <= self.tail.popleft()
+        expected = [self.queue.popleft() for _ in range(min(n - fading, len(self.queue)))]
+        assert block[fading : fading + len(expected)] == expected
+        assert not any(block[fading + len(expected) :])
+        if expected and self.gap:
+            self.underruns += 1
+            self.underrun_samples += self.gap
+            self.gap = 0
+        self.pulled += len(expected)
+        finishes = self.is_open and self.ended and not self.queue and not self.finished
+        self.finished = self.finished or finishes
+        if self.is_open and self.pulled and not self.ended:
+            self.gap += n - fading - len(expected)
+        if expected or finishes:
+            assert self.playout.last == Pulled(self.keys, fading, len(expected), ReplySamples(self.pulled), finishes)
+        else:
+            assert self.playout.last is None
+
+    @invariant()
+    def counts_add_up(self) -> None:
+        assert self.playout.queued_samples == len(self.queue)
+        assert self.playout.room_samples == 1000 - len(self.queue)
+        assert self.playout.is_open(self.keys) == self.is_open
+        if self.keys:
+            assert self.playout.counts == Counts(
+                self.keys, ReplySamples(self.pulled), self.underruns, ReplySamples(self.underrun_samples)
+            )
+
+
+AgainstAModel.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAgainstAModel = AgainstAModel.TestCase
+
+
+def test_a_close_fades_and_does_not_click() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(24_000, 20_000))
+    assert (playout.pull(240) == 20_000).all()
+    assert playout.close("a") == 240
+    tail = playout.pull(240).astype(int)
+    assert tail[0] == 20_000
+    assert np.abs(np.diff(tail)).max() <= 20_000 / FADE + 1
+    assert tail[FADE - 1] > 0
+    assert not tail[FADE:].any()
+    assert not playout.pull(240).any()
+
+
+def test_a_reply_that_was_never_heard_leaves_no_trace() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(480))
+    assert playout.close("a") == 0
+    assert not playout.pull(480).any()
+
+
+def test_the_next_reply_begins_after_the_fade() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(1000, 20_000))
+    playout.pull(240)
+    playout.open("b")
+    playout.offer("b", level(1000, 500))
+    block = playout.pull(240)
+    assert (block[FADE:] == 500).all()
+    assert playout.last == Pulled("b", FADE, 240 - FADE, ReplySamples(240 - FADE), finished=False)
+
+
+def test_the_end_is_told_once_even_when_it_is_said_late() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(100))
+    playout.pull(240)
+    playout.pull(240)
+    playout.end("a")
+    playout.pull(240)
+    assert playout.last == Pulled("a", 0, 0, ReplySamples(100), finished=True)
+    playout.pull(240)
+    assert playout.last is None
+    assert playout.counts == Counts("a", ReplySamples(100), 0, ReplySamples(0))
+
+
+def test_an_underrun_is_a_gap_with_sound_on_both_sides() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.pull(240)  # waiting for the first sound is not one
+    playout.offer("a", level(100))
+    playout.pull(240)
+    playout.pull(240)
+    assert playout.counts.underruns == 0
+    playout.offer("a", level(100))
+    playout.pull(240)
+    assert (playout.counts.underruns, playout.counts.underrun_samples) == (1, 380)
+
+
+def test_a_duck_is_a_ramp_of_20_ms_down_and_up() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(24_000, 20_000))
+    playout.pull(240)
+    playout.duck(-20.0)
+    down = np.concatenate([playout.pull(100).copy() for _ in range(10)]).astype(int)
+    assert (np.diff(down) <= 0).all()
+    assert np.abs(np.diff(down)).max() <= 18_000 / RAMP + 2
+    assert down[RAMP // 2] == pytest.approx(11_000, rel=0.01)
+    assert (np.abs(down[RAMP:] - 2000) <= 1).all()
+    playout.unduck()
+    up = np.concatenate([playout.pull(100).copy() for _ in range(10)]).astype(int)
+    assert (np.diff(up) >= 0).all()
+    assert (up[RAMP:] == 20_000).all()
+
+
+def test_a_duck_can_turn_round_midway() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(24_000, 20_000))
+    playout.pull(240)
+    playout.duck(-60.0)
+    first = playout.pull(240).copy()
+    playout.unduck()
+    second = playout.pull(480).copy()
+    assert np.abs(np.diff(np.concatenate([first, second]).astype(int))).max() <= 20_000 / RAMP + 2
+    assert (playout.pull(240) == 20_000).all()
+
+
+def test_a_new_reply_is_loud_whatever_was_before() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.duck(-40.0)
+    playout.pull(1000)
+    playout.open("b")
+    playout.offer("b", level(240))
+    assert (playout.pull(240) == 1000).all()
+
+
+@pytest.mark.parametrize("gain_db", [0.1, float("nan")])
+def test_a_duck_that_would_shout_is_refused(gain_db: float) -> None:
+    with pytest.raises(ValueError, match="lowers"):
+        Playout().duck(gain_db)
+
+
+def test_more_than_there_is_room_for_is_refused() -> None:
+    playout = Playout(ReplySamples(100))
+    playout.open("a")
+    assert playout.offer("a", level(60))
+    with pytest.raises(ValueError, match="room for 40"):
+        playout.offer("a", level(41))
+    with pytest.raises(ValueError, match="one sample at least"):
+        Playout(ReplySamples(0))
+
+
+def test_ten_thousand_blocks_leave_no_memory_behind() -> None:
+    playout = Playout()
+    sound = level(240)
+
+    def some(first: int, count: int) -> None:
+        for n in range(first, first + count):
+            if n % 50 == 0:
+                playout.open(n)
+                playout.duck(-15.0)
+            if n % 50 == 25:
+                playout.unduck()
+            playout.offer(n - n % 50, sound)
+            playout.pull(240)
+
+    some(0, 500)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        some(500, 10_000)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 4_096
+    assert peak - before < 32_768

@@ -1,0 +1,244 @@
+"""Recordings good and bad: each bad one gets a sentence, none a traceback."""
+
+import logging
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audio.errors import AudioFileError
+from audio.recording import Recording, open_recording
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+def tone(rate_hz: int, seconds: float, channels: int = 1) -> npt.NDArray[np.float64]:
+    wave = 0.5 * np.sin(2 * np.pi * 300 * np.arange(round(rate_hz * seconds)) / rate_hz)
+    return np.repeat(wave[:, None], channels, axis=1)
+
+
+def whole(recording: Recording, n: int = 320) -> npt.NDArray[np.int16]:
+    return np.concatenate(list(recording.blocks(n)))
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype", "rate_hz", "channels", "tolerance"),
+    [
+        ("a.wav", "PCM_16", 16_000, 1, 1),
+        ("a.wav", "PCM_U8", 8_000, 1, 257),
+        ("a.wav", "PCM_24", 44_100, 1, 1),
+        ("a.wav", "PCM_32", 48_000, 2, 1),
+        ("a.wav", "FLOAT", 48_000, 2, 1),
+        ("a.wav", "DOUBLE", 22_050, 1, 1),
+        ("a.wav", "ULAW", 8_000, 1, 1024),
+        ("a.wav", "PCM_16", 96_000, 6, 1),
+        ("a.flac", "PCM_16", 44_100, 2, 1),
+        ("a.flac", "PCM_24", 16_000, 1, 1),
+        ("a.ogg", "VORBIS", 48_000, 2, 3000),
+        ("a.ogg", "OPUS", 48_000, 1, 3000),
+    ],
+)
+def test_formats(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels: int, tolerance: int) -> None:
+    sound = tone(rate_hz, 0.5, channels)
+    soundfile.write(tmp_path / name, sound, rate_hz, subtype=subtype)
+    recording = open_recording(tmp_path / name)
+    assert (recording.rate_hz, recording.channels, recording.warning) == (rate_hz, channels, None)
+    assert recording.duration_s == pytest.approx(0.5, abs=0.001)
+    out = whole(recording)
+    assert out.dtype == np.int16
+    assert out.shape == (recording.samples, channels)
+    error = np.abs(out - sound[: len(out)] * 32_768)
+    assert error[: -rate_hz // 50].max() <= tolerance  # opus rings out in its last 20 ms
+
+
+def test_a_real_recording() -> None:
+    path = RECORDINGS / "rhasspy3_what-time-is-it.wav"
+    recording = open_recording(str(path))
+    reference, _ = soundfile.read(path, dtype="int16", always_2d=True)
+    np.testing.assert_array_equal(whole(recording, 777), reference)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(AudioFileError) as caught:
+        whole(open_recording(path))
+    text = str(caught.value)
+    assert str(path) in text
+    assert text.endswith(".")
+    assert "\n" not in text
+    return text
+
+
+def test_missing(tmp_path: Path) -> None:
+    assert "does not exist" in refused(tmp_path / "nothing.wav")
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    assert "directory" in refused(tmp_path)
+
+
+def test_a_device() -> None:
+    assert "not a regular file" in refused(Path("/dev/null"))
+
+
+def test_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(b"x")
+    assert "a.wav" in refused(tmp_path / "a.wav" / "b.wav")
+
+
+def test_a_name_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(AudioFileError):
+        open_recording(tmp_path / "a\0b.wav")
+
+
+def test_not_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(16_000, 0.1), 16_000)
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", forbidden)  # root may read everything: permissions alone prove nothing
+    assert "permissions" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.wav", b"", "empty"),
+        ("a.wav", b"\0" * 5000, "not a recording"),
+        ("a.wav", b"hello, this is no sound at all\n" * 50, "not a recording"),
+        ("a.wav", b"<!doctype html><html><body>404</body></html>", "not a recording"),
+        ("a.wav", b"RIFF\x24\0\0\0WAVEfmt ", "not a recording"),
+        ("a.raw", b"\1\2" * 5000, "not a recording"),
+        ("a.mp3", b"ID3\4\0\0", "not a recording"),
+        ("a.flac", b"fLaC", "not a recording"),
+        ("a.ogg", b"OggS\0\2", "not a recording"),
+    ],
+)
+def test_no_audio(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert says in refused(path)
+
+
+def test_only_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.zeros(0), 16_000, subtype="PCM_16")
+    assert "no samples" in refused(path)
+
+
+@pytest.mark.parametrize("rate_hz", [100, 1_000_000])
+def test_a_rate_that_no_speech_has(tmp_path: Path, rate_hz: int) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.zeros(100), rate_hz)
+    assert str(rate_hz) in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype"), [("a.wav", "PCM_16"), ("a.wav", "FLOAT"), ("a.flac", "PCM_16"), ("a.ogg", "VORBIS")]
+)
+def test_cut_off(tmp_path: Path, name: str, subtype: str) -> None:
+    path = tmp_path / name
+    noise = np.random.default_rng(0).uniform(-0.5, 0.5, 160_000)
+    soundfile.write(path, noise, 16_000, subtype=subtype)
+    assert open_recording(path).warning is None
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    recording = open_recording(path)
+    assert recording.warning is not None
+    assert str(path) in recording.warning
+    assert "cut off" in recording.warning
+    assert f"{recording.duration_s:.1f} s" in recording.warning
+    assert 3.0 < recording.duration_s < 7.0
+    out = whole(recording)
+    assert len(out) == recording.samples
+    if name != "a.ogg":
+        assert np.abs(out[:, 0] - noise[: len(out)] * 32_768).max() <= 1
+
+
+def test_a_length_nobody_knew_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "piped.wav"
+    soundfile.write(path, tone(16_000, 1.0), 16_000, subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    content[4:8] = content[40:44] = b"\xff" * 4
+    path.write_bytes(content)
+    recording = open_recording(path)
+    assert recording.samples == 16_000
+    assert recording.warning is None
+
+
+def test_floats_that_are_no_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "a.wav"
+    values = np.array([0.5, np.nan, np.inf, -np.inf, 2.0, -2.0, -0.5], np.float32)
+    soundfile.write(path, np.tile(values, 100), 16_000, subtype="FLOAT")
+    with caplog.at_level(logging.WARNING):
+        out = whole(open_recording(path), 7)
+    np.testing.assert_array_equal(out[:7, 0], [16_384, 0, 0, 0, 32_767, -32_768, -16_384])
+    assert len(caplog.records) == 1
+
+
+def test_digital_silence_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.zeros(1600), 16_000)
+    recording = open_recording(path)
+    assert recording.warning is None
+    assert not whole(recording).any()
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(16_000, 10.0), 16_000, subtype="PCM_16")
+    recording = open_recording(path)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(AudioFileError, match="changed"):
+        whole(recording)
+
+
+def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "hour.wav"
+    soundfile.write(path, tone(16_000, 0.1), 16_000, subtype="PCM_16")
+    size = 3600 * 16_000 * 2
+    with path.open("r+b") as file:
+        file.seek(4)
+        file.write((36 + size).to_bytes(4, "little"))
+        file.seek(40)
+        file.write(size.to_bytes(4, "little"))
+        file.truncate(44 + size)  # sparse: the rest is silence that needs no disk
+    recording = open_recording(path)
+    assert recording.duration_s == 3600.0
+    tracemalloc.start()
+    try:
+        read = sum(len(block) for block in recording.blocks(16_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert read == 3600 * 16_000
+    assert peak < 1_000_000
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    kind=st.sampled_from(["wav", "flac", "ogg"]),
+    changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6),
+    length=st.integers(1, 4000),
+)
+def test_whatever_is_broken_ends_in_sound_or_a_sentence(
+    tmp_path: Path, kind: str, changes: list[tuple[int, int]], length: int
+) -> None:
+    path = tmp_path / f"a.{kind}"
+    soundfile.write(path, tone(16_000, 0.2), 16_000)
+    content = bytearray(path.read_bytes())
+    for at, byte in changes:
+        content[at % len(content)] = byte
+    path.write_bytes(content[:length])
+    with suppress(AudioFileError):  # anything else fails
+        recording = open_recording(path)
+        assert 0 < recording.samples < 10_000_000
+        blocks = recording.blocks(1000)
+        assert sum(len(block) for block in blocks) == recording.samples

@@ -1,0 +1,111 @@
+"""Resampling: positions, lengths, levels."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio.resample import StreamResampler, mixdown, resample_whole, to_float, to_pcm
+from audio.units import Pcm
+
+RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
+
+
+def bump(n: int, at: int, rate_hz: int) -> Pcm:
+    """A smooth bump, 2 ms wide, whose middle is sample `at`: it survives any rate from 8 kHz on."""
+    seconds = (np.arange(n) - at) / rate_hz
+    shape: npt.NDArray[np.float64] = np.rint(20_000 * np.exp(-((seconds / 0.001) ** 2)))
+    return shape.astype(np.int16)
+
+
+def centre(pcm: Pcm) -> float:
+    """Where a bump stands, in samples."""
+    weight = pcm.astype(float) ** 2
+    return float((weight * np.arange(len(pcm))).sum() / weight.sum())
+
+
+def in_blocks(resampler: StreamResampler, pcm: Pcm, n: int) -> Pcm:
+    out = []
+    for i in range(0, len(pcm), n):
+        out.append(resampler.push(pcm[i : i + n]))
+        assert 0 <= resampler.received - resampler.given <= 0.062 * 24_000
+    return np.concatenate([*out, resampler.flush()])
+
+
+@pytest.mark.parametrize("rate_hz", RATES)
+def test_a_position_stays_where_it_is(rate_hz: int) -> None:
+    sound = bump(rate_hz, rate_hz // 3, rate_hz)
+    out = in_blocks(StreamResampler(rate_hz), sound, rate_hz // 50)
+    assert len(out) == 16_000
+    assert centre(out) == pytest.approx(rate_hz // 3 * 16_000 / rate_hz, abs=1.0)  # 1 sample: 0.06 ms
+    assert out.max() == pytest.approx(20_000, rel=0.05)
+
+
+@pytest.mark.parametrize("rate_hz", RATES)
+def test_at_the_flush_too(rate_hz: int) -> None:
+    at = rate_hz - rate_hz // 100  # 10 ms before the end: still held back when the flush comes
+    out = in_blocks(StreamResampler(rate_hz), bump(rate_hz, at, rate_hz), rate_hz // 50)
+    assert centre(out) == pytest.approx(at * 16_000 / rate_hz, abs=1.0)
+
+
+@settings(max_examples=60)
+@given(rate_hz=st.sampled_from(RATES), to_hz=st.sampled_from([16_000, 24_000]), blocks=st.lists(st.integers(0, 2000)))
+def test_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> None:
+    resampler = StreamResampler(rate_hz, to_hz)
+    given_samples = 0
+    for block in blocks:
+        given_samples += len(resampler.push(np.full(block, 1000, np.int16)))
+        assert resampler.given == given_samples
+    assert resampler.received == pytest.approx(sum(blocks) * to_hz / rate_hz, abs=0.5)
+    expected = resampler.received
+    assert given_samples + len(resampler.flush()) == expected
+    assert resampler.received == resampler.given == 0
+
+
+def test_after_a_flush_it_is_as_new() -> None:
+    sound = bump(4_410, 2_000, 44_100)
+    resampler = StreamResampler(44_100)
+    first = in_blocks(resampler, sound, 441)
+    np.testing.assert_array_equal(first, in_blocks(resampler, sound, 441))
+
+
+@pytest.mark.parametrize("rate_hz", RATES)
+def test_silence_stays_silent(rate_hz: int) -> None:
+    assert not in_blocks(StreamResampler(rate_hz), np.zeros(rate_hz, np.int16), rate_hz // 50).any()
+
+
+def test_the_lines_own_rate_is_passed_on() -> None:
+    sound = bump(500, 100, 16_000)
+    assert StreamResampler(16_000).push(sound) is sound
+
+
+@pytest.mark.parametrize(("from_hz", "to_hz"), [(22_050, 24_000), (16_000, 24_000), (24_000, 24_000), (48_000, 16_000)])
+def test_a_whole_unit_keeps_length_and_place(from_hz: int, to_hz: int) -> None:
+    out = resample_whole(bump(from_hz, from_hz // 4, from_hz), from_hz, to_hz)
+    assert len(out) == to_hz
+    assert centre(out) == pytest.approx(from_hz // 4 * to_hz / from_hz, abs=1.0)
+    assert len(resample_whole(np.zeros(0, np.int16), from_hz, to_hz)) == 0
+
+
+def test_loud_sound_is_clipped_and_does_not_wrap() -> None:
+    square = np.where(np.arange(4_800) // 60 % 2, 32_767, -32_768).astype(np.int16)
+    out = resample_whole(square, 48_000, 16_000).astype(int)
+    assert out.max() == 32_767
+    assert out.min() == -32_768
+    assert np.abs(np.diff(out)[np.abs(out[:-1]) > 32_000]).max() < 65_536
+
+
+def test_mixdown_is_the_mean() -> None:
+    stereo = np.array([[100, 300], [-32_768, -32_768], [32_767, 32_767], [32_767, -32_768], [3, 0]], np.int16)
+    np.testing.assert_array_equal(mixdown(stereo), [200, -32_768, 32_767, 0, 2])
+    mono = stereo[:, :1]
+    np.testing.assert_array_equal(mixdown(mono), mono[:, 0])
+    assert mixdown(mono[:, 0]) is not None
+    assert mixdown(np.zeros((7, 6), np.int16)).shape == (7,)
+
+
+def test_every_int16_survives_the_way_through_float() -> None:
+    every = np.arange(-32_768, 32_768).astype(np.int16)
+    np.testing.assert_array_equal(to_pcm(to_float(every)), every)
+    np.testing.assert_array_equal(to_pcm(np.array([2.0, -2.0], np.float32)), [32_767, -32_768])

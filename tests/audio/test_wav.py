@@ -1,0 +1,108 @@
+"""The recording that speaks in real time."""
+
+import asyncio
+import time
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from virtual_time import run_virtual
+
+from audio.frame import Frame
+from audio.microphone import Microphone
+from audio.recording import Recording, open_recording
+from audio.units import FRAME_SAMPLES, Samples
+from audio.wav import WavMicrophone
+
+START_S = 1000.0
+
+
+def recorded(path: Path, seconds: float, rate_hz: int = 16_000, channels: int = 1) -> Recording:
+    sound = np.full((round(seconds * rate_hz), channels), 0.25)
+    soundfile.write(path / "a.wav", sound, rate_hz)
+    return open_recording(path / "a.wav")
+
+
+async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
+    loop = asyncio.get_running_loop()
+    async with aclosing(microphone.frames()) as frames:
+        return [(loop.time(), Frame(f.start, f.pcm.copy(), f.invented)) async for f in frames]
+
+
+@pytest.mark.parametrize(("rate_hz", "channels"), [(16_000, 1), (48_000, 2), (44_100, 1), (11_025, 1)])
+def test_frames_come_in_real_time(tmp_path: Path, rate_hz: int, channels: int) -> None:
+    microphone = WavMicrophone(recorded(tmp_path, 2.0, rate_hz, channels), tail_s=1.0)
+    heard = run_virtual(listen(microphone))
+    assert [frame.start for _, frame in heard] == [n * FRAME_SAMPLES for n in range(150)]
+    for arrived_s, frame in heard:
+        late_s = arrived_s - START_S - frame.end / 16_000
+        assert -0.0201 <= late_s <= 0.042  # within a block and what the resampler holds back
+    assert heard[-1][0] == pytest.approx(START_S + 3.0)
+    assert microphone.clock.to_loop_s(Samples(0)) == pytest.approx(START_S, abs=0.0005)
+    assert microphone.clock.steps == microphone.invented_frames == 0
+    sound = np.concatenate([frame.pcm for _, frame in heard])
+    assert sound[100:31_900].min() > 8000
+    assert not sound[32_100:].any()
+
+
+def test_the_last_frame_is_filled_up(tmp_path: Path) -> None:
+    heard = run_virtual(listen(WavMicrophone(recorded(tmp_path, 0.05), tail_s=0.0)))
+    assert [frame.start for _, frame in heard] == [0, 320, 640]
+    assert heard[-1][1].pcm[159] != 0
+    assert not heard[-1][1].pcm[160:].any()
+
+
+def test_late_wake_ups_are_caught_up_with(tmp_path: Path) -> None:
+    microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.0)
+
+    async def slowly() -> list[float]:
+        loop = asyncio.get_running_loop()
+        arrived = []
+        async with aclosing(microphone.frames()) as frames:
+            async for frame in frames:
+                arrived.append(loop.time() - START_S - frame.end / 16_000)
+                if frame.start == 10 * FRAME_SAMPLES:
+                    await asyncio.sleep(0.11)  # something else held the loop
+        return arrived
+
+    arrived = run_virtual(slowly())
+    assert arrived[:11] == pytest.approx([0.0] * 11)
+    assert arrived[11:16] == pytest.approx([0.09, 0.07, 0.05, 0.03, 0.01])
+    assert arrived[16:] == pytest.approx([0.0] * (len(arrived) - 16))
+    assert microphone.clock.offset_s == pytest.approx(START_S)
+
+
+def test_as_fast_as_it_can(tmp_path: Path) -> None:
+    microphone = WavMicrophone(recorded(tmp_path, 2.0), tail_s=0.0, realtime=False)
+    heard = run_virtual(listen(microphone))
+    assert len(heard) == 100
+    assert heard[-1][0] == START_S
+    assert microphone.clock.to_loop_s(heard[-1][1].end) == pytest.approx(START_S)
+
+
+def test_it_speaks_once(tmp_path: Path) -> None:
+    microphone = WavMicrophone(recorded(tmp_path, 0.1), tail_s=0.0)
+
+    async def twice() -> None:
+        await listen(microphone)
+        with pytest.raises(RuntimeError, match="once"):
+            await listen(microphone)
+
+    run_virtual(twice())
+
+
+@pytest.mark.parametrize("tail_s", [-1.0, float("inf"), float("nan")])
+def test_a_tail_that_is_none(tmp_path: Path, tail_s: float) -> None:
+    with pytest.raises(ValueError, match="tail_s"):
+        WavMicrophone(recorded(tmp_path, 0.1), tail_s=tail_s)
+
+
+@pytest.mark.slow
+def test_in_real_time(tmp_path: Path) -> None:
+    microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.5)
+    started = time.perf_counter()
+    heard = asyncio.run(listen(microphone))
+    assert time.perf_counter() - started == pytest.approx(1.5, abs=0.15)
+    assert len(heard) == 75

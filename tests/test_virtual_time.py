@@ -1,0 +1,130 @@
+"""The virtual-time loop itself."""
+
+import asyncio
+import itertools
+import socket
+import time
+
+import pytest
+from virtual_time import VirtualTimeError, run_virtual
+
+
+def test_thirty_seconds_take_no_time() -> None:
+    async def script() -> float:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        for _ in range(300):
+            await asyncio.sleep(0.1)
+        return loop.time() - begin
+
+    started = time.process_time()  # not the wall: the machine may be busy with other things
+    assert run_virtual(script()) == pytest.approx(30.0)
+    assert time.process_time() - started < 0.2
+
+
+def test_it_starts_where_it_is_told() -> None:
+    async def now() -> float:
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(now()) == 1000.0
+    assert run_virtual(now(), start_s=5.0) == 5.0
+
+
+def test_two_tasks_interleave_the_same_way_every_time() -> None:
+    async def script() -> list[tuple[str, float]]:
+        seen: list[tuple[str, float]] = []
+        loop = asyncio.get_running_loop()
+
+        async def tick(name: str, every_s: float) -> None:
+            for _ in range(6):
+                await asyncio.sleep(every_s)
+                seen.append((name, round(loop.time() - 1000.0, 6)))
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(tick("a", 0.2))
+            group.create_task(tick("b", 0.3))
+        return seen
+
+    first = run_virtual(script())
+    assert first[:5] == [("a", 0.2), ("b", 0.3), ("a", 0.4), ("b", 0.6), ("a", 0.6)]
+    assert all(run_virtual(script()) == first for _ in range(5))
+
+
+def test_a_deadline_works() -> None:
+    async def script() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(60):
+                await asyncio.Event().wait()
+
+    run_virtual(script())
+
+
+@pytest.mark.parametrize("way", ["to_thread", "executor"])
+def test_a_thread_is_refused(way: str) -> None:
+    async def script() -> None:
+        if way == "to_thread":
+            await asyncio.to_thread(len, "x")
+        else:
+            await asyncio.get_running_loop().run_in_executor(None, len, "x")
+
+    with pytest.raises(VirtualTimeError, match="thread"):
+        run_virtual(script())
+
+
+def test_waiting_for_nothing_fails_instead_of_hanging() -> None:
+    async def script() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(VirtualTimeError, match="hang forever"):
+        run_virtual(script())
+
+
+def test_an_endless_test_ends() -> None:
+    async def script() -> None:
+        for _ in itertools.count():
+            await asyncio.sleep(1)
+
+    with pytest.raises(VirtualTimeError, match="still running"):
+        run_virtual(script(), limit_s=100)
+
+
+def test_a_task_left_running_is_named() -> None:
+    async def script() -> None:
+        asyncio.get_running_loop().create_task(asyncio.sleep(5), name="forgotten")
+
+    with pytest.raises(VirtualTimeError, match="left running: forgotten"):
+        run_virtual(script())
+
+
+def test_an_exception_lost_in_a_callback_fails() -> None:
+    async def script() -> None:
+        asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+        await asyncio.sleep(1)
+
+    with pytest.raises(VirtualTimeError, match="division by zero"):
+        run_virtual(script())
+
+
+def test_the_tests_own_failure_comes_through() -> None:
+    async def script() -> None:
+        await asyncio.sleep(1)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run_virtual(script())
+
+
+def test_a_socket_within_the_loop_works() -> None:
+    async def script() -> bytes:
+        left, right = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=left)
+        _, other = await asyncio.open_connection(sock=right)
+        other.write(b"hello")
+        await other.drain()
+        got = await reader.readexactly(5)
+        for end in (writer, other):
+            end.close()
+            await end.wait_closed()
+        return got
+
+    assert run_virtual(script()) == b"hello"
