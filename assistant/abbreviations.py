@@ -1,0 +1,54 @@
+"""Words whose dot does not end a sentence, and the words at which a first clause may be cut. All lower case."""
+
+NEVER_ENDS = frozenset(
+    # titles
+    "mr mrs ms mx dr prof rev hon fr st mt gen col lt capt cpt cmdr sgt maj pvt adm gov pres rep sen supt messrs"
+    " mme mlle hr frl dipl sra srta"
+    # Latin and editorial
+    " e.g eg i.e ie cf viz vs ca approx resp incl excl esp orig avg appt dept govt univ assn"
+    # German, French, Spanish, Italian, Portuguese
+    " z.b d.h u.a o.ä bzw ggf evtl inkl zzgl str nr tel p.ex ej pág av avda sig sig.ra dott".split()
+)
+"""The dot after these never ends a sentence."""
+
+BEFORE_NUMBER = frozenset("no nos nr num fig figs eq sec sect ch chap vol vols p pp pg art para ver v tel ext".split())
+"""The dot after these does not end a sentence when a number follows: "No. 5", "Fig. 3"."""
+
+MAY_END = frozenset(
+    "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
+    " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
+    " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs sec secs mins usw uvm".split()
+)
+"""The dot after these ends a sentence only where the next word begins with a capital."""
+
+STARTERS = frozenset(
+    "the this that these those it he she we they you i there here but and so then in on at for if when while after"
+    " before his her its their our your my however also what who why how where yes no not as a an to do does did is"
+    " are was were can could would should will may please let once although because since one some most many"
+    " der die das es er sie wir ich und aber el la los las un una il lo le les je nous vous".split()
+)
+"""Words that begin sentences: they tell "the U.S. The ..." from "the U.S. Senate"."""
+
+MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember jänner".split())
+"""German months: "3. Mai" is a date."""
+
+NAME_SUFFIXES = ("Jr", "Sr", "Inc", "Ltd", "LLC", "PhD", "Ph.D", "MD", "M.D", "Esq", "III", "II", "IV")
+"""A comma before these belongs to the name."""
+
+CUT_BEFORE = frozenset("but because although though unless whereas while".split())
+"""A first unit may end before these."""
+
+CUT_BEFORE_LATE = frozenset("which where when if after before until since whether".split())
+"""A first unit may end before these once it is long enough to stand alone."""
+
+CUT_BEFORE_WITH_STARTER = frozenset("and or so".split())
+"""A first unit may end before these if a new clause follows ("and it ..."), not in a list ("bread and butter")."""
+
+CLAUSE_STARTERS = frozenset(
+    "i you he she it we they there then this that the these those i'm i'll i've i'd you'll you're you've you'd"
+    " he's she's it's we'll we're they're that's there's it'll".split()
+)
+"""Words that show that a new clause has begun."""
+
+BOUND_TO_NEXT = frozenset("and or but so even only just not as except the a an ever if right soon shortly".split())
+"""No cut behind these: "even if", "just because", "right after"."""

@@ -1,0 +1,176 @@
+"""How finished a partial transcript sounds: evidence for ending a turn early or waiting longer.
+
+English words as a recognizer gives them, with or without punctuation. The last words decide first (a dangling "the"
+outweighs everything), then the shape of the whole.
+"""
+
+import re
+
+_WORD = re.compile(r"[a-z0-9]+(?:[.:][0-9]+)?(?:['’][a-z]+)?(?:-[a-z]+)*|o'clock")
+
+NO_EVIDENCE = 0.5
+_FILLER = 0.05
+_DANGLING = 0.1
+_UNFINISHED_NUMBER = 0.3
+_PREPOSITION = 0.15
+_OPEN_VERB = 0.2
+_PARTICLE = 0.6
+_SHORT_ANSWER = 0.9
+_SHAPED = 0.8
+_BARE = 0.4
+
+_FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh like well so anyway basically actually y'know".split())
+_DANGLING_WORDS = frozenset(
+    "and or but because cause although though unless whereas while if when that which than as nor"
+    " the a an my your his its our their these those every each some any another no-one's very really quite too"
+    " more most much many such i'm you're we're they're he's she's it's that's there's what's where's who's how's"
+    " i'll you'll we'll they'll i'd you'd we'd i've we've let's don't doesn't didn't can't couldn't won't wouldn't"
+    " shouldn't isn't aren't wasn't i we he they who whose what's gonna wanna gotta".split()
+)
+_PREPOSITIONS = frozenset(
+    "of to with for from at by into onto about between among during without within under above through towards"
+    " toward against around until till since per via near behind beside like".split()
+)
+_PARTICLES = frozenset("on off up down in out over away back along".split())
+_OPEN_VERBS = frozenset(
+    "is are was were am be been being do does did has have had can could will would shall should may might must"
+    " want wants need needs wanted needed think thought mean means said says tell give bring put make get set find"
+    " show buy send know wonder wondering going".split()
+)
+_TENS = frozenset("twenty thirty forty fifty sixty seventy eighty ninety".split())
+_UNITS = frozenset("zero one two three four five six seven eight nine ten hundred thousand million oh".split())
+_SHORT_ANSWERS = frozenset(
+    "yes yeah yep no nope ok okay sure thanks thank-you stop hello hi hey bye goodbye cancel continue right exactly"
+    " correct please nothing quiet pause resume help never-mind".split()
+)
+_SHORT_PHRASES = frozenset(
+    (
+        "thank you",
+        "never mind",
+        "good morning",
+        "good night",
+        "good evening",
+        "of course",
+        "go on",
+        "go ahead",
+        "that's all",
+        "that's it",
+        "i don't know",
+        "i think so",
+        "not really",
+        "shut up",
+        "be quiet",
+        "see you",
+        "how are you",
+        "who are you",
+    )
+)
+_ASKING = frozenset("what what's where where's when when's who who's why how how's which whose".split())
+_AUXILIARIES = frozenset(
+    "is are was were am do does did has have can could will would shall should may might isn't aren't don't".split()
+)
+_COMMANDS = frozenset(
+    "turn switch set start stop play pause open close show tell give call send make add remove delete remind read"
+    " find search put bring cancel resume skip dim increase decrease raise lower mute unmute repeat explain write"
+    " wake take let help check create book order translate describe sing count".split()
+)
+_POLITE = frozenset("please hey okay ok now then so and just".split())
+_PRONOUNS = frozenset("i you he she it we they there that this".split())
+
+
+def completeness(text: str) -> float:
+    """How finished a partial transcript sounds, in [0, 1]: 0.5 is no evidence, 0.0 is an empty one."""
+    lower = text.lower().rstrip(" \"'”’)")
+    words = _WORD.findall(lower.replace("’", "'"))
+    if not words:
+        return 0.0
+    mark = lower[-1:]
+    if lower.endswith(("...", "…", "-", "—", "–")):
+        return _DANGLING
+    score = _by_words(words)
+    if mark in (",", ":", ";"):
+        return min(score, 0.3)
+    if score < NO_EVIDENCE - 0.05 and not (score == _BARE and mark in ".!?"):
+        # Recognizers put a full stop behind anything: against a dangling word it counts little.
+        return score + (0.05 if mark in ".!?" else 0.0)
+    if mark == "?":
+        return max(score, 0.9)
+    return min(0.95, score + 0.15) if mark in ".!" else score
+
+
+def _by_words(words: list[str]) -> float:
+    last = words[-1]
+    if len(words) <= 3 and (" ".join(words) in _SHORT_PHRASES or set(words) <= _SHORT_ANSWERS):
+        return _SHORT_ANSWER
+    if words[-2:] == ["thank", "you"] or last == "please":
+        return _SHORT_ANSWER
+    if len(words) > 1 and last in ("like", "so", "well") and words[-2] in ("think", "very", "as", "hope", "really"):
+        return NO_EVIDENCE
+    unfinished = _by_last_word(words, last)
+    return _by_shape(words) if unfinished is None else unfinished
+
+
+def _by_last_word(words: list[str], last: str) -> float | None:
+    """Evidence of the last word that more must follow, or of a particle that may close; None without any."""
+    core = _core(words)
+    asks = bool(core) and core[0] in _ASKING
+    before = words[-2] if len(words) > 1 else ""
+    spoken_number = before in _UNITS | _TENS or before.isdigit()
+    score: float | None = None
+    if last in _FILLERS and not (asks and last == "like"):
+        score = _FILLER
+    elif last in _DANGLING_WORDS or (last == "point" and spoken_number):
+        score = _DANGLING
+    elif last in _PREPOSITIONS:
+        score = _PARTICLE if asks and len(core) >= 4 else _PREPOSITION
+    elif last in _PARTICLES:
+        commands = bool(core) and core[0] in _COMMANDS and len(core) >= 3
+        score = _SHAPED if commands else (_PARTICLE if asks else 0.35)
+    elif last in _TENS or (last in ("hundred", "thousand", "oh") and len(words) > 1):
+        score = _UNFINISHED_NUMBER
+    elif last in _OPEN_VERBS:
+        score = _after_open_verb(core, before)
+    elif last == "you" and before in _AUXILIARIES and core[0] in _AUXILIARIES | _ASKING:
+        score = _DANGLING
+    return score
+
+
+def _after_open_verb(core: list[str], before: str) -> float:
+    """ "yes i do" and "what time it is" are whole; "what is" and "i want" are not."""
+    if core and core[0] in ("yes", "no", "yeah") and before in _PRONOUNS:
+        return _SHAPED
+    if core and core[0] in _ASKING | _AUXILIARIES | _COMMANDS and len(core) >= 4 and before in _PRONOUNS:
+        return _PARTICLE
+    return _OPEN_VERB
+
+
+def _by_shape(words: list[str]) -> float:
+    """Evidence of the whole: a question or a command with all that it needs."""
+    core = _core(words)
+    first = core[0] if core else ""
+    if first in ("can", "could", "would", "will") and core[1:2] == ["you"]:
+        return _by_command(_core(core[2:]))
+    if first in _ASKING:
+        # "what is" + one word may be whole ("what is love"), "what time" is not.
+        return _SHAPED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
+    if first in _AUXILIARIES:
+        return _SHAPED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
+    if first in _COMMANDS:
+        return _by_command(core)
+    return _BARE if len(words) <= 2 else (0.55 if len(words) >= 5 else NO_EVIDENCE)
+
+
+def _by_command(core: list[str]) -> float:
+    if len(core) <= 1:
+        return 0.3
+    if core[-1] in ("me", "us") and len(core) == 2:
+        return 0.3
+    return _SHAPED if len(core) >= 3 else 0.65
+
+
+def _core(words: list[str]) -> list[str]:
+    """Without the polite words in front."""
+    start = 0
+    while start < len(words) and words[start] in _POLITE:
+        start += 1
+    return words[start:]
