@@ -1,0 +1,108 @@
+"""Sums in words. Exact with fractions; rounded only when said."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from assistant.skills import Reply
+from assistant.skills.say import say_number
+from assistant.skills.sentences import Found
+
+# Larger powers have more digits than anyone wants to hear, and take time to compute.
+_MAX_POWER = 1000
+_DIVISION_BY_ZERO = "I can't divide by zero."
+_Numbers = dict[str, Fraction]
+
+
+class _UnanswerableError(Exception):
+    """No number is the answer; the message says why, for the ear."""
+
+
+def calculate(found: Found) -> Reply:
+    """The result of the sum that was asked for; its intent is one of `ARITHMETIC`."""
+    if found.intent == "chain":
+        value = _spoken(lambda numbers: _chain(found.values, numbers), found.numbers)
+    elif found.intent == "share":
+        value = _spoken(lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers)
+    else:
+        value = _spoken(_OPERATIONS[found.intent], found.numbers)
+    return lambda _context: value
+
+
+def _spoken(operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
+    try:
+        result = say_number(operation(numbers))
+    except _UnanswerableError as reason:
+        return str(reason)
+    return f"That's {result}."
+
+
+def _chain(operators: dict[str, str], numbers: _Numbers) -> Fraction:
+    """Two to four numbers; times and divided bind before plus and minus, as in writing."""
+    terms = [numbers["a"]]
+    for slot, number in (("f", "b"), ("g", "c"), ("h", "d")):
+        if number not in numbers:
+            break
+        operator, value = operators[slot], numbers[number]
+        if operator == "plus":
+            terms.append(value)
+        elif operator == "minus":
+            terms.append(-value)
+        elif operator == "times":
+            terms[-1] *= value
+        else:
+            terms[-1] = _divide(terms[-1], value)
+    return sum(terms, Fraction(0))
+
+
+def _divide(dividend: Fraction, divisor: Fraction) -> Fraction:
+    if divisor == 0:
+        raise _UnanswerableError(_DIVISION_BY_ZERO)
+    return dividend / divisor
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    if base == 0 and exponent < 0:
+        raise _UnanswerableError(_DIVISION_BY_ZERO)
+    if abs(exponent) > _MAX_POWER:
+        raise _UnanswerableError("That number is too big for me.")
+    if exponent.denominator == 1:
+        return base ** int(exponent)
+    if base < 0:
+        raise _UnanswerableError("A negative number has no such power among the real numbers.")
+    try:
+        return Fraction(math.pow(base, exponent))
+    except OverflowError:
+        raise _UnanswerableError("That number is too big for me.") from None
+
+
+def _square_root(value: Fraction) -> Fraction:
+    if value < 0:
+        raise _UnanswerableError("A negative number has no square root among the real numbers.")
+    top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
+    exact = Fraction(top, bottom)
+    return exact if exact * exact == value else Fraction(math.sqrt(value))
+
+
+def _cube_root(value: Fraction) -> Fraction:
+    root = Fraction(math.cbrt(value))
+    exact = root.limit_denominator(10**6)
+    return exact if exact**3 == value else root
+
+
+_OPERATIONS: dict[str, Callable[[_Numbers], Fraction]] = {
+    "sum": lambda n: n["a"] + n["b"],
+    "difference": lambda n: abs(n["a"] - n["b"]),
+    "take_away": lambda n: n["a"] - n["b"],
+    "product": lambda n: n["a"] * n["b"],
+    "quotient": lambda n: _divide(n["a"], n["b"]),
+    "percent": lambda n: n["a"] * n["b"] / 100,
+    "power": lambda n: _power(n["a"], n["b"]),
+    "square": lambda n: n["a"] ** 2,
+    "cube": lambda n: n["a"] ** 3,
+    "square_root": lambda n: _square_root(n["a"]),
+    "cube_root": lambda n: _cube_root(n["a"]),
+}
+
+ARITHMETIC = frozenset(("chain", "share", *_OPERATIONS))
+"""The intents `calculate` answers."""

@@ -1,0 +1,116 @@
+"""Example sentences, for the command language model of an offline recognizer."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+
+from hassil.expression import (
+    Alternative,
+    Expression,
+    Group,
+    ListReference,
+    Permutation,
+    RuleReference,
+    Sentence,
+    Sequence,
+    TextChunk,
+)
+from hassil.intents import TextSlotList
+from num2words import num2words
+
+from assistant.skills.measures import UNITS, Dimension
+from assistant.skills.sentences import Sentences
+
+# Sentences from one template; the longest lists (cities, units, numbers) stand in five templates or more each.
+_PER_TEMPLATE = 40
+# So many draws without a new sentence, and a small template is taken to be exhausted.
+_FRUITLESS_DRAWS = 20
+_WHOLE_NUMBERS = (*range(101), 106, 120, 144, 150, 180, 200, 212, 250, 300, 365, 500, 750, 1000, 1500, 2000)
+_NUMBERS = (
+    *(str(num2words(number)).replace("-", " ").replace(",", "") for number in _WHOLE_NUMBERS),
+    *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
+)
+# What people put around a request most often; every opening with every sentence would drown the rest.
+_ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
+_ORDERING = ("please {}", "{} please", "hey {}", "can you {}", "could you {} please")
+_FRAMES = dict.fromkeys(("time", "date", "weather"), _ASKING)
+_FRAMES |= dict.fromkeys(("lights", "timers", "music", "repeat", "alarms"), _ORDERING)
+_WRONG_ARTICLE = re.compile(r"\ban (?![aeiou]|hour)|\ba (?=[aeiou]|hour)")
+
+
+def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) -> tuple[str, ...]:
+    """A few thousand `understood` sentences without duplicates, drawn from the templates, always the same."""
+    rng = random.Random(0)  # noqa: S311 - a reproducible sample, no secret
+    found: dict[str, None] = {}
+    for intent in sentences.intents.intents.values():
+        frames = _FRAMES.get(intent.name, ())
+        for data in intent.data:
+            for template in data.sentences:
+                for sentence in _draw(template, sentences, rng):
+                    found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
+                    if frames:
+                        found[rng.choice(frames).format(sentence)] = None
+    return tuple(sentence for sentence in found if understood(sentence))
+
+
+def _draw(template: Sentence, sentences: Sentences, rng: random.Random) -> Iterator[str]:
+    drawn: set[str] = set()
+    fruitless = 0
+    while len(drawn) < _PER_TEMPLATE and fruitless < _FRUITLESS_DRAWS:
+        walk = _Walk(sentences, rng, rng.choice(tuple(Dimension)))
+        sentence = " ".join("".join(walk.words(template.expression)).split())
+        if sentence in drawn or _WRONG_ARTICLE.search(sentence):
+            fruitless += 1
+            continue
+        fruitless = 0
+        drawn.add(sentence)
+        yield sentence
+
+
+def _variants(sentence: str, contractions: dict[str, str]) -> Iterator[str]:
+    """`sentence`, and the same as it is said quickly."""
+    yield sentence
+    for short, full in contractions.items():
+        if "'" in short and f"{full} " in f"{sentence} ":
+            yield f" {sentence} ".replace(f" {full} ", f" {short} ").strip()
+
+
+class _Walk:
+    """One random way through a template; all its units measure the same thing."""
+
+    def __init__(self, sentences: Sentences, rng: random.Random, dimension: Dimension) -> None:
+        self._intents = sentences.intents
+        self._rng = rng
+        self._units = tuple(unit for unit in UNITS if unit.dimension is dimension)
+
+    def words(self, expression: Expression) -> Iterator[str]:
+        match expression:
+            case TextChunk():
+                yield expression.original_text
+            case Alternative():
+                yield from self.words(self._rng.choice(expression.items))
+            case Permutation():
+                for item in self._rng.sample(expression.items, len(expression.items)):
+                    yield from self.words(item)
+            case Sequence() | Group():
+                for item in expression.items:
+                    yield from self.words(item)
+            case RuleReference():
+                yield from self.words(self._intents.expansion_rules[expression.rule_name].expression)
+            case ListReference():
+                yield from self._list_value(expression)
+
+    def _list_value(self, reference: ListReference) -> Iterator[str]:
+        match reference.list_name, reference.slot_name:
+            case "number", "times":
+                yield "one"
+            case "number", _:
+                yield self._rng.choice(_NUMBERS)
+            case "unit", _:
+                yield self._rng.choice(self._units).many.lower()
+            case "one_unit", _:
+                yield self._rng.choice(self._units).one.lower()
+            case name, _:
+                values = self._intents.slot_lists[name]
+                assert isinstance(values, TextSlotList)
+                yield from self.words(self._rng.choice(values.values).text_in)

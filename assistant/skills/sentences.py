@@ -1,0 +1,126 @@
+"""Sentence templates (YAML, hassil) against words: which intent, with which values."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.resources import files
+
+import yaml
+from hassil.intents import Intents, TextSlotList
+from hassil.recognize import RecognizeResult, recognize_all
+from hassil.util import merge_dict
+
+from assistant.skills.measures import UNIT_OF, UNITS
+from assistant.skills.numerals import find_numbers
+from assistant.skills.words import Wording, plain_words, without_frame
+
+_TEMPLATES = ("clock", "cities", "arithmetic", "conversion", "conversation", "missing")
+# In the templates {number} matches the place of a number among those found, never its value: hassil's own
+# ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
+MAX_NUMBERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A template that matches the whole sentence.
+
+    Attributes:
+        intent: Its name in the YAML.
+        values: Values of its text slots, by slot.
+        said: The words behind each of those values.
+        numbers: Values of its number slots, by slot.
+        answer: The fixed answer that stands beside the template, if one does.
+    """
+
+    intent: str
+    values: dict[str, str]
+    said: dict[str, str]
+    numbers: dict[str, Fraction]
+    answer: str | None
+
+
+def load_wording() -> Wording:
+    """Read the package's wording. Raises OSError or yaml.YAMLError if the installation is broken."""
+    data = yaml.safe_load(_read("wording"))
+    return Wording(
+        {str(short): str(long) for short, long in data["contractions"].items()},
+        _longest_first(data["openings"]),
+        _longest_first(data["closings"]),
+    )
+
+
+def load_intents() -> Intents:
+    """Read and parse the package's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
+    merged: dict[str, object] = {}
+    for name in _TEMPLATES:
+        merge_dict(merged, yaml.safe_load(_read(name)))
+    intents = Intents.from_dict({**merged, "language": "en"})
+    intents.slot_lists["unit"] = TextSlotList.from_strings(UNIT_OF, allow_template=False, name="unit")
+    singulars = (unit.one.lower() for unit in UNITS)
+    intents.slot_lists["one_unit"] = TextSlotList.from_strings(singulars, allow_template=False, name="one_unit")
+    places = ((str(place), place) for place in range(MAX_NUMBERS))
+    intents.slot_lists["number"] = TextSlotList.from_tuples(places, allow_template=False, name="number")
+    return intents
+
+
+def _read(name: str) -> str:
+    return files("assistant.skills").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def _longest_first(phrases: list[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(sorted((tuple(phrase.split()) for phrase in phrases), key=len, reverse=True))
+
+
+class Sentences:
+    """The templates, ready to match. Blocking work happens in the constructor only."""
+
+    def __init__(self) -> None:
+        self.intents = load_intents()
+        self.wording = load_wording()
+
+    def zone_names(self) -> set[str]:
+        """The time zones of all places that are understood."""
+        places = self.intents.slot_lists["city"]
+        assert isinstance(places, TextSlotList)
+        return {str(place.value_out) for place in places.values}
+
+    def find(self, text: str) -> Found | None:
+        """The template that matches all of `text`, as it is or without the politeness around it."""
+        words = plain_words(text, self.wording)
+        bare = without_frame(words, self.wording)
+        return self._match(words) or (self._match(bare) if bare != words else None)
+
+    def _match(self, words: tuple[str, ...]) -> Found | None:
+        numbered = find_numbers(words)
+        if not words or len(numbered.numbers) > MAX_NUMBERS:
+            return None
+        text = " ".join(numbered.words)
+        for result in recognize_all(text, self.intents):
+            if _at_word_borders(result, text):
+                return _found(result, numbered.numbers)
+        return None
+
+
+def _at_word_borders(result: RecognizeResult, text: str) -> bool:
+    """Whether every slot took whole words: hassil alone reads "5 min feet" as "5 m", "in feet"."""
+    padded = f" {text} "
+    for entity in result.entities_list:
+        if entity.text_span is None:
+            continue
+        start, end = entity.text_span
+        taken = padded[start : end + 2]
+        if taken.strip() != entity.text.strip() or not taken[0].isspace() or not taken[-1].isspace():
+            return False
+    return True
+
+
+def _found(result: RecognizeResult, found_numbers: tuple[Fraction, ...]) -> Found:
+    values: dict[str, str] = {}
+    said: dict[str, str] = {}
+    numbers: dict[str, Fraction] = {}
+    for entity in result.entities_list:
+        if isinstance(entity.value, int):
+            numbers[entity.name] = found_numbers[entity.value]
+        else:
+            values[entity.name], said[entity.name] = str(entity.value), entity.text.strip()
+    answer = (result.intent_metadata or {}).get("answer")
+    return Found(result.intent.name, values, said, numbers, None if answer is None else str(answer))

@@ -1,0 +1,152 @@
+"""Sums in words against Python's own."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from num2words import num2words
+
+from assistant.skills import SkillContext
+from assistant.skills.numerals import find_numbers
+from assistant.skills.say import say_number
+from assistant.skills.skills import Skills
+
+CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
+SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided by": "/"}
+
+
+def loaded_skills() -> Skills:
+    skills = Skills()
+    skills.load()
+    return skills
+
+
+SKILLS = loaded_skills()
+
+
+def answered(said: str) -> str:
+    answer = SKILLS.answer(said, CONTEXT)
+    assert answer is not None, said
+    assert answer.skill == "arithmetic"
+    return answer.text
+
+
+def in_words(value: Fraction) -> str:
+    """As a recognizer writes it: no hyphens, no commas."""
+    return str(num2words(float(value) if value.denominator > 1 else int(value))).replace("-", " ").replace(",", "")
+
+
+tenths = st.integers(-99_999, 99_999).map(lambda number: Fraction(number, 10))
+operands = st.one_of(st.integers(-(10**6), 10**6).map(Fraction), tenths)
+
+
+@given(
+    st.lists(operands, min_size=2, max_size=4),
+    st.lists(st.sampled_from(sorted(SIGNS)), min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_a_chain_equals_pythons_result(numbers: list[Fraction], signs: list[str], spelled: bool) -> None:
+    said, formula = "what is", ""
+    for at, number in enumerate(numbers):
+        sign = signs[at - 1] if at else ""
+        written = in_words(number) if spelled else f"{float(number):.10g}"
+        if not spelled and abs(number) >= 10**6:
+            written = str(int(number))
+        said += f" {sign} {written}"
+        formula += f"{SIGNS.get(sign, '')}Fraction({number.numerator}, {number.denominator})"
+    try:
+        expected = f"That's {say_number(eval(formula, {'Fraction': Fraction}))}."
+    except ZeroDivisionError:
+        expected = "I can't divide by zero."
+    assert answered(said) == expected
+
+
+@given(st.integers(-500, 500), st.integers(0, 60))
+def test_powers(base: int, exponent: int) -> None:
+    said = f"what is {in_words(Fraction(base))} to the power of {exponent}"
+    assert answered(said) == f"That's {say_number(Fraction(base) ** exponent)}."
+
+
+@given(st.integers(0, 10**6))
+def test_roots_of_squares_are_exact(root: int) -> None:
+    assert answered(f"square root of {root * root}") == f"That's {say_number(Fraction(root))}."
+
+
+@given(st.integers(0, 10**12))
+def test_words_become_the_number_they_came_from(number: int) -> None:
+    words = tuple(in_words(Fraction(number)).split())
+    assert find_numbers(words).numbers == (Fraction(number),)
+
+
+@given(st.integers(0, 999_999), st.integers(0, 9999))
+def test_decimals_in_words(whole: int, decimals: int) -> None:
+    digits = " ".join(str(num2words(int(digit))) for digit in str(decimals))
+    words = (*in_words(Fraction(whole)).split(), "point", *digits.split())
+    assert find_numbers(words).numbers == (Fraction(f"{whole}.{decimals}"),)
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        ("two and a half", ["2.5"]),
+        ("a hundred", ["100"]),
+        ("a hundred and one", ["101"]),
+        ("five hundred million", ["500000000"]),
+        ("3.5 million", ["3500000"]),
+        ("two thousand and six", ["2006"]),
+        ("one thousand one hundred", ["1100"]),
+        ("twenty five hundred", ["2500"]),
+        ("point five", ["0.5"]),
+        ("three point fourteen", ["3.14"]),
+        ("three point oh five", ["3.05"]),
+        ("minus twelve", ["-12"]),
+        ("negative one half", ["-1"]),
+        ("nineteen eighty four", ["19", "84"]),
+        ("one two three", ["1", "2", "3"]),
+        ("ten minus minus two", ["10", "-2"]),
+        ("two and two", ["2", "2"]),
+        ("one hundred and six hundred", ["100", "600"]),
+        ("a point", []),
+        ("point", []),
+        ("million", []),
+    ],
+)
+def test_where_numbers_begin_and_end(said: str, numbers: list[str]) -> None:
+    assert find_numbers(tuple(said.split())).numbers == tuple(Fraction(number) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (Fraction(0), "zero"),
+        (Fraction(-5), "minus five"),
+        (Fraction(-1, 4), "minus zero point two five"),
+        (Fraction(1, 3), "about zero point three three three three"),
+        (Fraction(2, 3), "about zero point six six six seven"),
+        (Fraction(99_999, 100_000), "about one"),
+        (Fraction(1, 10_000), "zero point zero zero zero one"),
+        (Fraction(22, 7), "about three point one four two nine"),
+        (Fraction(1_234_567), "one million two hundred and thirty-four thousand five hundred and sixty-seven"),
+        (Fraction(10**15), "ten to the power of fifteen"),
+        (Fraction(-3 * 10**20), "minus three times ten to the power of twenty"),
+        (Fraction(1, 10**12), "ten to the power of minus twelve"),
+        (Fraction(10**400 - 1), "about ten to the power of four hundred"),
+    ],
+)
+def test_numbers_for_the_ear(value: Fraction, words: str) -> None:
+    assert say_number(value) == words
+
+
+def test_more_than_anyone_wants_to_hear_is_refused() -> None:
+    assert answered("ten to the power of five thousand") == "That number is too big for me."
+    assert answered("two point five to the power of nine hundred and ninety nine point five").startswith("That")
+    assert answered("minus two to the power of zero point five").startswith("A negative number")
+    assert answered("zero to the power of minus one") == "I can't divide by zero."
+
+
+def test_precedence_is_that_of_writing() -> None:
+    assert answered("what is two plus three times four minus six") == "That's eight."
+    assert answered("what is two times three plus four times five") == "That's twenty-six."
+    assert answered("what is ten minus six divided by three") == "That's eight."

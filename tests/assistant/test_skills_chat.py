@@ -1,0 +1,195 @@
+"""The skills as a ChatModel, alone and in front of a model."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from assistant.skills.chat import SkillsChat, SkillsFirst
+from assistant.skills.sentences import Found
+from assistant.skills.skills import Skills
+from llm.chat import Answering, ChatEvent, ChatModel, Finished, Message, Token
+from llm.errors import LlmUnreachable
+
+NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    loaded.load()
+    return loaded
+
+
+class Script:
+    """A model that says what it is told to, and remembers how it was treated."""
+
+    name = "script"
+    detail = "a script"
+
+    def __init__(self, *events: ChatEvent, error: Exception | None = None) -> None:
+        self.events = events
+        self.error = error
+        self.asked: list[Sequence[Message]] = []
+        self.loaded = self.closed = self.stream_closed = False
+
+    async def load(self) -> None:
+        self.loaded = True
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+        self.asked.append(messages)
+        try:
+            for event in self.events:
+                yield event
+            if self.error is not None:
+                raise self.error
+        finally:
+            self.stream_closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def user(*said: str) -> list[Message]:
+    """A conversation in which the user and the assistant take turns."""
+    return [Message("assistant" if at % 2 else "user", text) for at, text in enumerate(said)]
+
+
+def events_of(model: ChatModel, messages: Sequence[Message]) -> list[ChatEvent]:
+    async def collect() -> list[ChatEvent]:
+        return [event async for event in model.stream(messages)]
+
+    return asyncio.run(collect())
+
+
+def text_of(events: list[ChatEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Token)).strip()
+
+
+def chat(skills: Skills) -> SkillsChat:
+    return SkillsChat(skills, lambda: NOW)
+
+
+def test_the_answer_comes_whole(skills: Skills) -> None:
+    assert events_of(chat(skills), user("what time is it")) == [
+        Token("It's ten forty-three PM.\n\n"),
+        Finished("stop"),
+    ]
+
+
+def test_the_last_message_of_the_user_counts(skills: Skills) -> None:
+    assert text_of(events_of(chat(skills), user("what time is it", "Late.", "two plus two"))) == "That's four."
+
+
+def test_repeat_is_the_last_message_of_the_assistant(skills: Skills) -> None:
+    assert text_of(events_of(chat(skills), user("hello", "Hello there.", "say that again"))) == "Hello there."
+    assert text_of(events_of(chat(skills), user("say that again"))) == "I haven't said anything yet."
+
+
+def test_without_a_skill_the_missing_model_is_named(skills: Skills) -> None:
+    events = events_of(chat(skills), user("tell me a story"))
+    assert "llm.endpoints section in config.toml" in text_of(events)
+    assert events[-1] == Finished("stop")
+
+
+def test_without_words_of_the_user(skills: Skills) -> None:
+    assert text_of(events_of(chat(skills), [Message("system", "what time is it")])) == "I didn't hear any words."
+
+
+def test_load_builds_the_tables_once() -> None:
+    skills = Skills()
+    model = chat(skills)
+
+    async def load_twice() -> None:
+        await model.load()
+        await model.load()
+        await model.aclose()
+
+    asyncio.run(load_twice())
+    assert skills.match("what time is it") is not None
+    assert (model.name, model.detail) == ("skills", "built-in skills, no language model")
+
+
+def test_a_skill_spares_the_model(skills: Skills) -> None:
+    script = Script(Token("no"), Finished("stop"))
+    first = SkillsFirst(skills, script, lambda: NOW)
+    assert first.route(user("what is two plus two")) == "skills"
+    events = events_of(first, user("what is two plus two"))
+    assert events[0] == Answering("skills")
+    assert text_of(events) == "That's four."
+    assert script.asked == []
+
+
+def test_the_model_answers_the_rest(skills: Skills) -> None:
+    script = Script(Token("Once"), Token(" upon"), Finished("length"))
+    first = SkillsFirst(skills, script, lambda: NOW)
+    messages = user("tell me a story")
+    assert first.route(messages) == "script"
+    assert events_of(first, messages) == [
+        Answering("script"),
+        Token("Once"),
+        Token(" upon"),
+        Finished("length"),
+    ]
+    assert script.asked == [messages]
+
+
+def test_who_answers_is_said_once(skills: Skills) -> None:
+    script = Script(Answering("one of many"), Token("Yes."), Finished("stop"))
+    first = SkillsFirst(skills, script, lambda: NOW)
+    assert events_of(first, user("tell me a story")) == list(script.events)
+
+
+def test_an_error_of_the_model_passes(skills: Skills) -> None:
+    error = LlmUnreachable("script", "nobody answers", spoken="I can't reach it.", retryable=True)
+    first = SkillsFirst(skills, Script(Token("One"), error=error), lambda: NOW)
+    with pytest.raises(LlmUnreachable):
+        events_of(first, user("tell me a story"))
+
+
+def test_closing_the_stream_closes_the_models(skills: Skills) -> None:
+    script = Script(Token("Once"), Token(" upon"), Finished("stop"))
+    first = SkillsFirst(skills, script, lambda: NOW)
+
+    async def close_early() -> None:
+        stream = first.stream(user("tell me a story"))
+        assert await anext(stream) == Answering("script")
+        assert await anext(stream) == Token("Once")
+        await stream.aclose()
+
+    asyncio.run(close_early())
+    assert script.stream_closed
+
+
+def test_loading_and_closing_reach_the_model(skills: Skills) -> None:
+    script = Script()
+    first = SkillsFirst(skills, script, lambda: NOW)
+
+    async def live() -> None:
+        await first.load()
+        await first.aclose()
+
+    asyncio.run(live())
+    assert script.loaded
+    assert script.closed
+    assert first.detail == "built-in skills, then script: a script"
+
+
+def test_the_route_is_not_matched_twice(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = Skills()
+    fresh.load()
+    found: list[str] = []
+    assert fresh._sentences is not None
+    find = fresh._sentences.find
+
+    def counted(text: str) -> Found | None:
+        found.append(text)
+        return find(text)
+
+    monkeypatch.setattr(fresh._sentences, "find", counted)
+    first = SkillsFirst(fresh, Script(Finished("stop")), lambda: NOW)
+    for said in ("what is three plus four", "tell me a story"):
+        first.route(user(said))
+        events_of(first, user(said))
+    assert found == ["what is three plus four", "tell me a story"]

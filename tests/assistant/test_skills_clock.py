@@ -1,0 +1,76 @@
+"""Moments of the day and days of the year, as they are said."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.skills import SkillContext
+from assistant.skills.say import say_date, say_time, say_year
+from assistant.skills.skills import Skills
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    loaded.load()
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (time(0, 0), "midnight"),
+        (time(0, 1), "twelve oh one AM"),
+        (time(1, 0), "one AM"),
+        (time(9, 5), "nine oh five AM"),
+        (time(11, 59), "eleven fifty-nine AM"),
+        (time(12, 0), "noon"),
+        (time(12, 30), "twelve thirty PM"),
+        (time(15, 40), "three forty PM"),
+        (time(23, 10), "eleven ten PM"),
+    ],
+)
+def test_times(moment: time, words: str) -> None:
+    assert say_time(moment) == words
+
+
+def test_every_minute_of_the_day_is_said_differently() -> None:
+    minutes = [(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)).time() for minute in range(1440)]
+    assert len({say_time(minute) for minute in minutes}) == 1440
+
+
+@pytest.mark.parametrize(
+    ("day", "words"),
+    [
+        (date(2026, 11, 20), "Friday, November twentieth"),
+        (date(2024, 2, 29), "Thursday, February twenty-ninth"),
+        (date(2027, 1, 1), "Friday, January first"),
+    ],
+)
+def test_dates(day: date, words: str) -> None:
+    assert say_date(day) == words
+
+
+def test_years() -> None:
+    assert say_year(2026) == "twenty twenty-six"
+    assert say_year(2000) == "two thousand"
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "text"),
+    [
+        ("2026-12-31T23:30:00", "what day is tomorrow", "Tomorrow is Friday, January first."),
+        ("2024-02-28T12:00:00", "what day is tomorrow", "Tomorrow is Thursday, February twenty-ninth."),
+        ("2026-03-29T00:30:00", "what day is tomorrow", "Tomorrow is Monday, March thirtieth."),
+        ("2026-10-25T23:30:00", "what day was yesterday", "Yesterday was Saturday, October twenty-fourth."),
+        ("2026-06-15T12:00:00", "what time is it in london", "It's eleven AM in London."),
+        ("2026-06-15T02:00:00", "what time is it in los angeles", "It's five PM on Sunday in Los Angeles."),
+        ("2026-06-15T02:00:00", "what time is it in berlin", "It's two AM in Berlin."),
+    ],
+)
+def test_days_and_places(skills: Skills, now: str, said: str, text: str) -> None:
+    moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    answer = skills.answer(said, SkillContext(moment))
+    assert answer is not None
+    assert answer.text == text

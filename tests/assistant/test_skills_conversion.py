@@ -1,0 +1,85 @@
+"""Units: exact factors, every pair there and back, and quantities that do not exist."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.skills import SkillContext
+from assistant.skills.measures import UNIT_OF, UNITS, Unit, convert, unit_names
+from assistant.skills.skills import Skills
+
+CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
+PAIRS = [(a, b) for a in UNITS for b in UNITS if a.dimension is b.dimension]
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    loaded.load()
+    return loaded
+
+
+@given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))
+def test_there_and_back_is_the_same(pair: tuple[Unit, Unit], value: Fraction) -> None:
+    source, target = pair
+    assert convert(convert(value, source, target), target, source) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "expected"),
+    [
+        ("1", "inch", "millimeter", "25.4"),
+        ("1", "nautical mile", "meter", "1852"),
+        ("1", "pound", "gram", "453.59237"),
+        ("1", "gallon", "cubic inch", "231"),
+        ("1", "imperial gallon", "liter", "4.54609"),
+        ("1", "acre", "square foot", "43560"),
+        ("1", "cubic foot", "cubic inch", "1728"),
+        ("1", "ton", "pound", "2000"),
+        ("36", "kilometers per hour", "meters per second", "10"),
+        ("100", "celsius", "fahrenheit", "212"),
+        ("-40", "fahrenheit", "celsius", "-40"),
+        ("0", "kelvin", "fahrenheit", "-459.67"),
+        ("1", "week", "second", "604800"),
+    ],
+)
+def test_known_values(value: str, source: str, target: str, expected: str) -> None:
+    assert convert(Fraction(value), UNIT_OF[source], UNIT_OF[target]) == Fraction(expected)
+
+
+def test_each_name_means_one_unit() -> None:
+    names = [name for unit in UNITS for name in unit_names(unit)]
+    assert len(names) == len(set(names))
+
+
+def test_different_dimensions_are_refused() -> None:
+    with pytest.raises(ValueError, match="different things"):
+        convert(Fraction(1), UNIT_OF["mile"], UNIT_OF["pound"])
+
+
+@pytest.mark.parametrize("name", sorted(UNIT_OF))
+def test_every_name_is_understood(skills: Skills, name: str) -> None:
+    same = next(unit for unit in UNITS if unit.dimension is UNIT_OF[name].dimension)
+    answer = skills.answer(f"convert seven {name} to {same.many}", CONTEXT)
+    assert answer is not None
+    assert answer.text.startswith(f"Seven {UNIT_OF[name].many} ")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("five feet and two pounds in meters", None),
+        ("how many inches are in half a foot", "Half a foot is six inches."),
+        ("thirty minutes in hours", "Thirty minutes are half an hour."),
+        ("how many fluid ounces in ten gallons", "Ten gallons are one thousand two hundred and eighty fluid ounces."),
+        ("zero miles in feet", "Zero miles are zero feet."),
+        ("how many celsius is minus five hundred fahrenheit", "Nothing is that cold: it's below absolute zero."),
+        ("one ounce in milliliters", "One fluid ounce is about twenty-nine point five seven milliliters."),
+    ],
+)
+def test_quantities(skills: Skills, said: str, text: str | None) -> None:
+    answer = skills.answer(said, CONTEXT)
+    assert (answer and answer.text) == text

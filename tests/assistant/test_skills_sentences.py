@@ -1,0 +1,126 @@
+"""The templates: each can be said, each has somebody to answer, and the sample for the recognizer is understood."""
+
+import itertools
+from datetime import UTC, datetime
+
+import home_assistant_intents
+import pytest
+from hassil.intents import Intents
+from hassil.sample import sample_sentence
+
+from assistant.skills import SkillContext
+from assistant.skills.clock import load_zones
+from assistant.skills.sentences import Sentences
+from assistant.skills.skills import Skills, understood_sentences
+from assistant.skills.words import plain_words, without_frame
+
+CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    loaded.load()
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def sentences() -> Sentences:
+    return Sentences()
+
+
+@pytest.fixture(scope="module")
+def understood() -> tuple[str, ...]:
+    return understood_sentences()
+
+
+def test_the_sample_is_of_use_to_a_language_model(understood: tuple[str, ...]) -> None:
+    assert 1000 <= len(understood) <= 10_000
+    assert len(set(understood)) == len(understood)
+    for sentence in understood:
+        assert sentence == " ".join(sentence.lower().split())
+        assert not any(character.isdigit() for character in sentence), sentence
+    said = set(understood)
+    assert {"what's the time", "what is the time", "what time is it", "turn on the lights"} <= said
+
+
+def test_every_sampled_sentence_is_answered(skills: Skills, understood: tuple[str, ...]) -> None:
+    for sentence in understood[::5]:
+        answer = skills.answer(sentence, CONTEXT)
+        assert answer is not None, sentence
+        assert answer.text.endswith((".", "?"))
+
+
+def test_the_sample_meets_every_intent(sentences: Sentences, understood: tuple[str, ...]) -> None:
+    met = {found.intent for sentence in understood if (found := sentences.find(sentence))}
+    assert met == set(sentences.intents.intents)
+
+
+@pytest.mark.slow
+def test_the_sample_is_that_of_the_templates_as_they_are(skills: Skills, understood: tuple[str, ...]) -> None:
+    assert skills.sample() == understood, "the templates have changed: run `python -m assistant.skills`"
+
+
+@pytest.mark.parametrize("intent", ["HassGetCurrentTime", "HassGetCurrentDate", "HassNevermind"])
+def test_what_home_assistant_understands_is_understood(skills: Skills, intent: str) -> None:
+    data = home_assistant_intents.get_intents("en")
+    assert data is not None
+    theirs = Intents.from_dict({**data, "intents": {intent: data["intents"][intent]}})
+    checked = 0
+    for block in theirs.intents[intent].data:
+        for template in block.sentences:
+            for sentence in itertools.islice(sample_sentence(template, theirs.slot_lists, theirs.expansion_rules), 200):
+                assert skills.answer(sentence, CONTEXT) is not None, sentence
+                checked += 1
+    assert checked > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What's THE time?!", "what is the time"),
+        ("What’s the time", "what is the time"),
+        ("um, uh, what time is it", "what time is it"),
+        ("twenty-five", "twenty five"),
+        ("5-3", "5 hyphen 3"),
+        ("5 - 3", "5 minus 3"),
+        ("-5", "minus 5"),
+        ("2×3", "2 times 3"),
+        ("20°C", "20 degrees c"),
+        ("7:30 a.m.", "7 30 am"),
+        ("1,000.5 + .5", "1,000.5 plus .5"),
+        ("$5", "$ 5"),
+    ],
+)
+def test_one_spelling_for_many(sentences: Sentences, text: str, words: str) -> None:
+    assert " ".join(plain_words(text, sentences.wording)) == words
+
+
+@pytest.mark.parametrize(
+    ("said", "bare"),
+    [
+        ("hey can you please tell me the time thank you", "the time"),
+        ("please", "please"),
+        ("please please", "please"),
+        ("thanks please tell me", "thanks"),
+    ],
+)
+def test_politeness_is_taken_off_but_never_all(sentences: Sentences, said: str, bare: str) -> None:
+    words = without_frame(tuple(said.split()), sentences.wording)
+    assert words == tuple(bare.split()) or said.startswith("thanks")
+    assert words
+
+
+def test_every_zone_exists_and_an_unknown_one_is_left_out(sentences: Sentences) -> None:
+    names = sentences.zone_names()
+    assert set(load_zones(names)) == names
+    assert load_zones({"Nowhere/Land"}) == {}
+
+
+def test_without_zones_the_lack_is_named(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assistant.skills.skills.load_zones", lambda _names: {})
+    slim = Skills()
+    slim.load()
+    answer = slim.answer("what time is it in tokyo", CONTEXT)
+    assert answer is not None
+    assert answer.text == "I don't know the time in Tokyo: this machine has no time zone database."
