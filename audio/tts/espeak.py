@@ -1,0 +1,231 @@
+"""The voice of espeak-ng: robotic, in about 140 languages and dialects, with its first sound after a millisecond."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import numpy as np
+
+from audio.errors import EngineLoadError, TtsError
+from audio.level import gain_for
+from audio.tts import Chunk
+from audio.tts.espeak_choice import choose
+from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
+from audio.tts.espeak_sound import ReplySound
+from audio.tts.espeak_text import clean, ends_sentence, pieces
+from audio.tts.espeak_worker import SHARED, EspeakWorker
+from audio.units import Pcm
+
+log = logging.getLogger(__name__)
+
+SENTENCE_PAUSE_MS = 120
+"""The most silence kept after a sentence. espeak-ng gives 300, and as much where nothing ends the unit."""
+
+CLAUSE_PAUSE_MS = 60
+"""The same after anything else. espeak-ng gives 150 after a comma."""
+
+_REFERENCE = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
+"""What the loudness is measured on: digits are spoken in the language of every voice, letters are not."""
+
+_WAITING_BUFFERS = 2048
+"""160 ms each: 5 minutes. The longest piece of 200 characters that was found takes 77 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sound:
+    """A buffer and the words that begin in it: offsets in the piece, samples in the buffer."""
+
+    pcm: Pcm
+    events: tuple[WordEvent, ...]
+
+
+class _Call:
+    """One call of the library, from the loop's side and from the worker's.
+
+    The worker never waits for the loop: it would hold the library of all conversations for the slowest of them.
+    What it makes is bounded by the piece.
+    """
+
+    def __init__(self, text: str, manner: Manner) -> None:
+        self.cancelled = False  # set by the loop, read by the worker at every buffer
+        self._loop = asyncio.get_running_loop()
+        self._lane: asyncio.Queue[_Sound | TtsError | None] = asyncio.Queue(_WAITING_BUFFERS)
+        self._text = text
+        self._manner = manner
+        self._seen = 0
+
+    def run(self, library: EspeakLibrary) -> None:
+        """In the worker's thread."""
+        if self.cancelled:
+            return
+        try:
+            library.synthesize(self._text, self._manner, self._heard)
+        except TtsError as failure:
+            self._tell(failure)
+        except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
+            self._tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
+        else:
+            self._tell(None)
+
+    def stop(self) -> None:
+        """The voice is closed: whoever listens is told so at once."""
+        self._fail(TtsError("the espeak-ng voice was closed inside a unit"))
+
+    async def next(self, timeout_s: float) -> _Sound | None:
+        """The next buffer, None at the end. Raises TtsError, TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            item = await self._lane.get()
+        if isinstance(item, TtsError):
+            raise item
+        return item
+
+    def _heard(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
+        here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
+        self._seen += pcm.size
+        self._tell(_Sound(pcm, here))
+        return not self.cancelled
+
+    def _tell(self, item: _Sound | TtsError | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._put, item)
+        except RuntimeError:  # the loop was closed with the unit unfinished: nobody listens
+            self.cancelled = True
+
+    def _put(self, item: _Sound | TtsError | None) -> None:
+        if self.cancelled:
+            return
+        if self._lane.full():
+            self._fail(TtsError("espeak-ng makes more than five minutes of 200 characters: it was stopped"))
+        else:
+            self._lane.put_nowait(item)
+
+    def _fail(self, failure: TtsError) -> None:
+        self.cancelled = True
+        while not self._lane.empty():
+            self._lane.get_nowait()
+        self._lane.put_nowait(failure)
+
+
+class EspeakVoice:
+    """`Voice` by espeak-ng. Any number of them share one library and one thread."""
+
+    name = "espeak-ng"
+
+    def __init__(
+        self,
+        *,
+        language: str = "en",
+        voice: str | None = None,
+        words_per_minute: int = 170,
+        pitch: int = 50,
+        target_dbfs: float = -20.0,
+        sentence_pause_ms: float = SENTENCE_PAUSE_MS,
+        clause_pause_ms: float = CLAUSE_PAUSE_MS,
+        timeout_s: float = 3.0,
+    ) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            language: A code as "en", "en-us", "pt-BR".
+            voice: A voice of that language by name, identifier or code, with a variant: "en-us+f3"; None: the best.
+            words_per_minute: 80..450.
+            pitch: 0..99.
+            target_dbfs: RMS of speech, pauses left out; -60..0. Peaks are bent to stay below -1 dBFS.
+            sentence_pause_ms: The most silence kept after a sentence.
+            clause_pause_ms: The most silence kept after any other unit.
+            timeout_s: The longest wait for a piece of sound before the library counts as hung.
+
+        Raises:
+            ValueError: A number outside its range.
+        """
+        for key, value, low, high in (
+            ("words_per_minute", words_per_minute, 80, 450),
+            ("pitch", pitch, 0, 99),
+            ("target_dbfs", target_dbfs, -60, 0),
+        ):
+            if not low <= value <= high:
+                raise ValueError(f"tts.{key} is {value}: espeak-ng takes {low} to {high}")
+        self._language = language
+        self._voice = voice
+        self._words_per_minute = words_per_minute
+        self._pitch = pitch
+        self._target_dbfs = target_dbfs
+        self._sentence_pause_ms = sentence_pause_ms
+        self._clause_pause_ms = clause_pause_ms
+        self._timeout_s = timeout_s
+        self._worker: EspeakWorker | None = None
+        self._manner: Manner | None = None
+        self._gain = 1.0
+        self._detail = "not loaded"
+        self._calls: set[_Call] = set()
+
+    @property
+    def detail(self) -> str:
+        return self._detail
+
+    async def load(self) -> None:
+        """Load the library where it is not yet, find the voice, and speak once into nothing to set the loudness.
+
+        About 30 ms. Raises EngineLoadError.
+        """
+        worker = await asyncio.to_thread(SHARED.worker)
+        choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
+        manner = Manner(choice.identifier, self._words_per_minute, self._pitch)
+        try:
+            async with aclosing(self._sounds(worker, manner, _REFERENCE)) as sounds:
+                heard = [sound.pcm async for sound in sounds]
+        except TtsError as failure:
+            raise EngineLoadError(f"espeak-ng cannot speak with tts.voice {choice.detail}: {failure}") from failure
+        reference = np.concatenate(heard) if heard else np.zeros(0, np.int16)
+        if not reference.any():
+            raise EngineLoadError(f"espeak-ng says nothing with tts.voice {choice.detail}: choose another one")
+        self._gain = gain_for(self._target_dbfs, reference, ESPEAK_RATE_HZ)
+        self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
+        self._worker, self._manner = worker, manner
+
+    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+        """The unit's sound; see `Voice.speak`. Word marks come with the library's positions."""
+        worker, manner = self._worker, self._manner
+        if worker is None or manner is None:
+            raise TtsError("the espeak-ng voice is not loaded: load it before it speaks")
+        text = clean(text)
+        reply = ReplySound(text, self._gain)
+        for piece in pieces(text):
+            async with aclosing(self._sounds(worker, manner, piece.text)) as sounds:
+                async for sound in sounds:
+                    events = tuple(WordEvent(e.offset + piece.offset, e.length, e.sample) for e in sound.events)
+                    for chunk in reply.feed(sound.pcm, events):
+                        yield chunk
+                        # Sound lies ready for many chunks: a consumer that never waits must not hold the loop.
+                        await asyncio.sleep(0)
+        for chunk in reply.finish(self._sentence_pause_ms if ends_sentence(text) else self._clause_pause_ms):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Stop what is being said and forget the voice. Idempotent.
+
+        The library and its idle thread stay for the process's next voice.
+        """
+        for call in self._calls:
+            call.stop()
+        self._worker = self._manner = None
+
+    async def _sounds(self, worker: EspeakWorker, manner: Manner, text: str) -> AsyncGenerator[_Sound]:
+        """One call of the library; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
+        call = _Call(text, manner)
+        self._calls.add(call)
+        try:
+            worker.submit(call.run)
+            while (sound := await call.next(self._timeout_s)) is not None:
+                yield sound
+        except TimeoutError as hung:
+            worker.give_up()
+            log.warning("espeak-ng gave no sound in time and was given up", extra={"timeout_s": self._timeout_s})
+            raise TtsError(
+                f"espeak-ng gave no sound for {self._timeout_s:g} s: load the voice again, which starts a new copy"
+            ) from hung
+        finally:
+            call.cancelled = True
+            self._calls.discard(call)

@@ -1,0 +1,90 @@
+"""Which of the library's voices a language or a name means."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audio.errors import EngineLoadError
+from audio.tts.espeak_library import VoiceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A voice to speak with.
+
+    Attributes:
+        identifier: For the library, with its variant: "gmw/en-US+f3".
+        detail: For people: name, variant, and what was asked for where that is not what they get.
+    """
+
+    identifier: str
+    detail: str
+
+
+def choose(voices: Sequence[VoiceInfo], variants: Sequence[str], *, language: str, voice: str | None) -> Choice:
+    """The voice called `voice` ("en-us", "English (America)", "en+f3"), else the library's best for `language`.
+
+    Raises EngineLoadError where there is none, or where the voice speaks another language.
+    """
+    if voice is None:
+        return _of_language(voices, language)
+    base, plus, variant = voice.strip().partition("+")
+    info = _named(voices, base)
+    if info is None:
+        known = sorted({name for info in voices for name in _names(info)})
+        raise EngineLoadError(f'espeak-ng has no voice "{voice}": set tts.voice to another name, {_near(base, known)}')
+    if plus and variant not in variants:
+        raise EngineLoadError(
+            f'espeak-ng has no variant "{variant}" for the voice "{voice}": set tts.voice to '
+            f'"{base}" or to "{base}+…" with {_near(variant, variants)}'
+        )
+    spoken = {code.partition("-")[0] for code, _ in info.codes}
+    if _code(language).partition("-")[0] not in spoken:
+        raise EngineLoadError(
+            f'the espeak-ng voice "{voice}" speaks {"/".join(sorted(spoken))}, the language is "{language}": '
+            "change tts.voice or the language"
+        )
+    return Choice(info.identifier + plus + variant, info.name + plus + variant)
+
+
+def _of_language(voices: Sequence[VoiceInfo], language: str) -> Choice:
+    """A region without a voice of its own gets the language's, and the detail says so."""
+    code = _code(language)
+    while code:
+        speakers = [(rank, info) for info in voices for known, rank in info.codes if known == code]
+        if speakers:
+            info = min(speakers, key=lambda speaker: speaker[0])[1]
+            asked = "" if code == _code(language) else f" (no voice of its own for {language})"
+            return Choice(info.identifier, info.name + asked)
+        code = code.rpartition("-")[0]
+    known = sorted({known for info in voices for known, _ in info.codes})
+    raise EngineLoadError(
+        f'espeak-ng has no voice for the language "{language}": set tts.voice to a voice by name or change the '
+        f"language, {_near(language, known)}"
+    )
+
+
+def _named(voices: Sequence[VoiceInfo], name: str) -> VoiceInfo | None:
+    wanted = name.strip().lower()
+    by_name = [info for info in voices if wanted in (known.lower() for known in _names(info))]
+    by_code = [(rank, info) for info in voices for code, rank in info.codes if code == wanted]
+    if by_name:
+        return by_name[0]
+    return min(by_code, key=lambda speaker: speaker[0])[1] if by_code else None
+
+
+def _names(info: VoiceInfo) -> tuple[str, ...]:
+    return info.name, info.identifier, info.identifier.rpartition("/")[2]
+
+
+def _near(wanted: str, known: Sequence[str]) -> str:
+    """At most five that are spelled alike; else the first few, so that there is always a way on."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), by_lower, n=5, cutoff=0.5)
+    if near:
+        return "for example " + ", ".join(by_lower[name] for name in near)
+    return f"one of {len(known)}: " + ", ".join(known[:8]) + ", …"
+
+
+def _code(language: str) -> str:
+    return language.strip().lower().replace("_", "-")

@@ -1,0 +1,267 @@
+"""The espeak-ng library by ctypes: text in, sound and word events out.
+
+The library keeps its state in globals and is not thread-safe: whoever holds an `EspeakLibrary` calls it from one
+thread at a time. Nothing here knows of asyncio.
+"""
+
+import contextlib
+import ctypes
+import importlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from audio.errors import EngineLoadError, TtsError
+from audio.units import Pcm
+
+ESPEAK_RATE_HZ = 22_050
+
+BUFFER_MS = 160
+"""Sound per callback. A callback needs the interpreter lock; few and long ones wait for it less often. It costs
+0.1 ms to make."""
+
+_SYNCHRONOUS = 2
+_DONT_EXIT = 0x8000
+_BY_CHARACTER = 1
+# Neither SSML (0x10) nor phonemes in [[ ]] (0x100): text is only ever text. The end pause is cut to measure later.
+_UTF8_WITH_END_PAUSE = 0x01 | 0x1000
+_RATE = 1
+_PITCH = 3
+_WORD_EVENT = 1
+_LAST_EVENT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceInfo:
+    """A voice the library offers.
+
+    Attributes:
+        name: For people: "English (America)".
+        identifier: For the library: "gmw/en-US".
+        codes: Language codes in lower case with the library's preference (lower is better).
+    """
+
+    name: str
+    identifier: str
+    codes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to speak: the library's voice with its variant ("gmw/en+f3"), words per minute, pitch 0..99."""
+
+    voice: str
+    words_per_minute: int
+    pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordEvent:
+    """A word begins: at `sample` of this synthesis (at ESPEAK_RATE_HZ), for `length` characters from `offset`.
+
+    Both are the library's own idea of a word: numbers come as several, "of the" as one.
+    """
+
+    offset: int
+    length: int
+    sample: int
+
+
+OnSound = Callable[[Pcm, tuple[WordEvent, ...]], bool]
+"""Takes a buffer of sound with the events inside it; False stops the synthesis."""
+
+
+class _EventId(ctypes.Union):
+    _fields_ = [("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8)]
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", _EventId),
+    ]
+
+
+class _Voice(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("languages", ctypes.c_void_p),
+        ("identifier", ctypes.c_char_p),
+        ("gender", ctypes.c_ubyte),
+        ("age", ctypes.c_ubyte),
+        ("variant", ctypes.c_ubyte),
+        ("xx1", ctypes.c_ubyte),
+        ("score", ctypes.c_int),
+        ("spare", ctypes.c_void_p),
+    ]
+
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(_Event))
+
+
+class EspeakLibrary:
+    """One loaded copy of the library.
+
+    Attributes:
+        voices: All it has, in its own order.
+        variants: What may follow a voice after "+", as in "en+f3".
+    """
+
+    def __init__(self, *, private_copy: bool = False) -> None:
+        """Load the library, its data and its list of voices: 6 ms from a warm disk.
+
+        `private_copy` loads from a copy of the file: the loader then makes new globals, untouched by a call that
+        hangs in the other copy. Raises EngineLoadError.
+        """
+        library, data = _paths()
+        self._dll = _open(library, private_copy=private_copy)
+        self._declare()
+        rate_hz = self._dll.espeak_Initialize(_SYNCHRONOUS, BUFFER_MS, str(data).encode(), _DONT_EXIT)
+        if rate_hz != ESPEAK_RATE_HZ:
+            raise EngineLoadError(
+                f"espeak-ng cannot use its data in {data}: install the package espeakng-loader again "
+                "(and, where that path is longer than 150 characters, at a shorter one)"
+            )
+        self.voices = tuple(self._listed(None))
+        language = ctypes.create_string_buffer(b"variant")
+        listed = self._listed(ctypes.byref(_Voice(languages=ctypes.addressof(language))))
+        self.variants = tuple(info.identifier.removeprefix("!v/") for info in listed)
+        self._on_sound: OnSound | None = None
+        self._failure: Exception | None = None
+        self._manner: Manner | None = None
+        self._callback = _Callback(self._heard)  # must live as long as the library may call it
+        self._dll.espeak_SetSynthCallback(self._callback)
+
+    def synthesize(self, text: str, manner: Manner, on_sound: OnSound) -> None:
+        """Speak `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
+
+        Returns when all was said or `on_sound` said False. Raises TtsError, and whatever `on_sound` raised.
+        """
+        self._set(manner)
+        self._on_sound, self._failure = on_sound, None
+        spoken = text.encode()
+        result = self._dll.espeak_Synth(spoken, len(spoken) + 1, 0, _BY_CHARACTER, 0, _UTF8_WITH_END_PAUSE, None, None)
+        self._on_sound, failure = None, self._failure
+        if failure is not None:
+            raise failure
+        if result != 0:
+            raise TtsError(f"espeak-ng refused a unit with code {result}; it can go on with the next one")
+
+    def _heard(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
+        """Called by the library; an exception must not pass through it. 1 stops the synthesis."""
+        if self._on_sound is None or not sound or samples <= 0:
+            return 0
+        pcm = np.frombuffer(ctypes.string_at(sound, samples * 2), np.int16)
+        try:
+            return 0 if self._on_sound(pcm, _words(events)) else 1
+        except Exception as failure:  # noqa: BLE001 - raised again in synthesize(), on this side of the C frames
+            self._failure = failure
+            return 1
+
+    def _set(self, manner: Manner) -> None:
+        if manner == self._manner:
+            return
+        self._manner = None
+        if self._dll.espeak_SetVoiceByName(manner.voice.encode()) != 0:
+            raise TtsError(f"espeak-ng has lost its voice {manner.voice}: load it again or change tts.voice")
+        # The voice brings its own rate and pitch: these come after it.
+        self._dll.espeak_SetParameter(_RATE, manner.words_per_minute, 0)
+        self._dll.espeak_SetParameter(_PITCH, manner.pitch, 0)
+        self._manner = manner
+
+    def _listed(self, wanted: object) -> list[VoiceInfo]:
+        found = self._dll.espeak_ListVoices(wanted)
+        infos = []
+        index = 0
+        while found[index]:
+            voice = found[index].contents
+            infos.append(VoiceInfo(_text(voice.name), _text(voice.identifier), _codes(voice.languages)))
+            index += 1
+        return infos
+
+    def _declare(self) -> None:
+        dll = self._dll
+        dll.espeak_Initialize.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
+        dll.espeak_SetSynthCallback.argtypes = [_Callback]
+        dll.espeak_SetSynthCallback.restype = None
+        dll.espeak_SetVoiceByName.argtypes = [ctypes.c_char_p]
+        dll.espeak_SetParameter.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int]
+        dll.espeak_ListVoices.argtypes = [ctypes.POINTER(_Voice)]
+        dll.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
+        dll.espeak_Synth.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+            ctypes.c_uint,
+            ctypes.c_int,
+            ctypes.c_uint,
+            ctypes.c_uint,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ]
+
+
+def _paths() -> tuple[Path, Path]:
+    """The library's file and its data folder, as the package espeakng-loader brings them."""
+    remedy = "install the package espeakng-loader (again), or choose another engine in tts.engine"
+    try:
+        loader = importlib.import_module("espeakng_loader")
+    except ImportError as missing:
+        raise EngineLoadError(f"espeak-ng is not installed: {remedy}") from missing
+    try:
+        library, data = Path(loader.get_library_path()), Path(loader.get_data_path())
+    except RuntimeError as missing:  # what the loader raises where its data folder is gone
+        raise EngineLoadError(f"espeak-ng's data is missing: {remedy}") from missing
+    for needed in (library, data / "phontab"):
+        if not needed.is_file():
+            raise EngineLoadError(f"espeak-ng lacks {needed}: {remedy}")
+    return library, data
+
+
+def _open(library: Path, *, private_copy: bool) -> ctypes.CDLL:
+    with contextlib.ExitStack() as stack:
+        try:
+            if private_copy:
+                # The folder may go at once where a loaded file can be removed; elsewhere it stays, and that is fine.
+                folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+                library = Path(shutil.copy(library, folder))
+            return ctypes.CDLL(str(library))
+        except OSError as refused:
+            raise EngineLoadError(
+                f"espeak-ng's library {library} cannot be loaded ({refused}): install a build of "
+                "espeakng-loader for this machine, or choose another engine in tts.engine"
+            ) from refused
+
+
+def _words(events: "ctypes._Pointer[_Event]") -> tuple[WordEvent, ...]:
+    words = []
+    index = 0
+    while (event := events[index]).type != _LAST_EVENT:
+        if event.type == _WORD_EVENT:
+            words.append(WordEvent(max(0, event.text_position - 1), event.length, event.sample))
+        index += 1
+    return tuple(words)
+
+
+def _codes(languages: int | None) -> tuple[tuple[str, int], ...]:
+    """The library's list: a byte of preference, a code ended by NUL, and so on until a preference of 0."""
+    codes = []
+    at = languages or 0
+    while at and (preference := ctypes.string_at(at, 1)[0]):
+        code = ctypes.string_at(at + 1)
+        codes.append((code.decode().lower(), preference))
+        at += 2 + len(code)
+    return tuple(codes)
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode(errors="replace")

@@ -1,0 +1,685 @@
+"""espeak-ng as a voice: its text, its words, its sound, and the real library behind it (a few ms a sentence)."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from itertools import pairwise
+
+import espeakng_loader
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio.errors import EngineLoadError, TtsError
+from audio.level import audible_onset, gain_for, rms_dbfs
+from audio.tts import Chunk, Voice, WordMark
+from audio.tts.espeak import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS, EspeakVoice
+from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
+from audio.tts.espeak_sound import CHUNK_SAMPLES, ReplySound, reply_at
+from audio.tts.espeak_text import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
+from audio.tts.espeak_worker import SHARED
+from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+
+SENTENCES = (
+    "Okay, I've set a timer for ten minutes.",
+    "The lamp in the living room is on.",
+    "It is half past four.",
+    "Today is Wednesday, the ninth of July.",
+    "How can I help you?",
+    "Sorry, I did not understand that.",
+    "Friday works for me.",
+    "Half of them have gone.",
+    "He thinks so too.",
+    "Put the kettle on.",
+    "Two plus two is four.",
+    "Pardon?",
+    "Shall I go on?",
+    "Who is there?",
+    "Please wait a moment.",
+    "Thank you!",
+    "Fifty-five percent.",
+    "Type your name, then press enter.",
+    "That would be seven euros and twenty cents.",
+    "Yes.",
+)
+
+
+async def said(voice: Voice, text: str) -> list[Chunk]:
+    async with aclosing(voice.speak(text)) as chunks:
+        return [chunk async for chunk in chunks]
+
+
+async def loaded(language: str = "en", voice: str | None = None) -> EspeakVoice:
+    engine = EspeakVoice(language=language, voice=voice)
+    await engine.load()
+    return engine
+
+
+def speak(text: str, language: str = "en", voice: str | None = None) -> list[Chunk]:
+    async def once() -> list[Chunk]:
+        return await said(await loaded(language, voice), text)
+
+    return asyncio.run(once())
+
+
+def sound_of(chunks: list[Chunk]) -> Pcm:
+    return np.concatenate([np.zeros(0, np.int16), *(chunk.pcm for chunk in chunks)])
+
+
+def marks_of(chunks: list[Chunk]) -> list[WordMark]:
+    return [mark for chunk in chunks for mark in chunk.marks]
+
+
+def check_unit(text: str, chunks: list[Chunk]) -> None:
+    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    marks = marks_of(chunks)
+    if chunks:
+        assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(text)))
+    given = 0
+    for chunk in chunks:
+        assert 0 < chunk.pcm.size <= reply_samples_of_ms(200)
+        assert chunk.pcm.dtype == np.int16
+        begin, given = given, given + chunk.pcm.size
+        assert all(begin <= mark.start < given or mark.start == mark.end == given for mark in chunk.marks)
+    assert all(mark.start <= mark.end <= given for mark in marks)
+    assert all(one.end <= two.start for one, two in pairwise(marks))
+
+
+class TestText:
+    def test_what_must_not_reach_the_library_becomes_a_blank(self) -> None:
+        assert clean("a\x00b\x01c\ud800d\ue000e\x9ff\ng") == "a b c d e f g"
+
+    @pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "— …", '"(-)"', "\u200d", "\u0301", "\ufffd"])
+    def test_nothing_to_say(self, text: str) -> None:
+        assert not pronounceable(text)
+        assert words(text) == ()
+        assert pieces(text) == []
+
+    @pytest.mark.parametrize("text", ["a", "7", "é", "世", "ع", "😀", "€", "&", "%", "+", "½"])
+    def test_something_to_say(self, text: str) -> None:
+        assert words(f"- {text}, -") == ((2, 4),)
+
+    @given(st.text(alphabet=st.sampled_from("ab ,.!?…\n世😀—"), max_size=3 * PIECE_CHARS))
+    def test_pieces_are_the_text_without_its_silences(self, text: str) -> None:
+        end = 0
+        for piece in pieces(text):
+            assert 0 < len(piece.text) <= PIECE_CHARS
+            assert text[piece.offset : piece.offset + len(piece.text)] == piece.text
+            assert not pronounceable(text[end : piece.offset])
+            assert piece.offset >= end
+            end = piece.offset + len(piece.text)
+        assert not pronounceable(text[end:])
+
+    def test_a_long_text_is_cut_after_sentences_then_clauses_then_words(self) -> None:
+        sentence, clause, word = "go " * 40 + "go. ", "go " * 40 + "go, ", "go " * 45
+        cut = pieces(sentence + clause + word + "x" * 500)
+        assert [piece.text for piece in cut[:2]] == [sentence, clause]
+        assert cut[2].text == word
+        assert [len(piece.text) for piece in cut[3:]] == [PIECE_CHARS, PIECE_CHARS, 100]
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [("So.", True), ('"So?" ', True), ("So…)", True), ("好。", True), ("So,", False), ("So", False), ("", False)],
+    )
+    def test_what_ends_like_a_sentence(self, text: str, sentence: bool) -> None:
+        assert ends_sentence(text) is sentence
+
+
+def shaped(text: str, buffers: list[tuple[Pcm, tuple[WordEvent, ...]]], pause_ms: float = 60) -> list[Chunk]:
+    reply = ReplySound(text, 1.0)
+    chunks = [chunk for pcm, events in buffers for chunk in reply.feed(pcm, events)]
+    return chunks + list(reply.finish(pause_ms))
+
+
+TONE = np.rint(8000 * np.cos(np.arange(ESPEAK_RATE_HZ) * 2 * np.pi * 441 / ESPEAK_RATE_HZ)).astype(np.int16)
+
+
+def silence(ms: int) -> Pcm:
+    return np.zeros(ESPEAK_RATE_HZ * ms // 1000, np.int16)
+
+
+class TestSound:
+    def test_silence_alone_is_nothing(self) -> None:
+        assert shaped("a", [(silence(500), (WordEvent(0, 1, 0),))]) == []
+
+    def test_silence_is_cut_to_the_pause_and_nothing_is_lost(self) -> None:
+        chunks = shaped("a", [(silence(50), ()), (TONE, (WordEvent(0, 1, 0),)), (silence(300), ())])
+        sound = sound_of(chunks)
+        assert sound.size == REPLY_RATE_HZ + reply_samples_of_ms(60)
+        assert np.flatnonzero(np.abs(sound) > 16)[-1] >= REPLY_RATE_HZ - 10
+        assert rms_dbfs(sound[4800:19200]) == pytest.approx(rms_dbfs(TONE), abs=0.02)
+
+    def test_less_silence_than_the_pause_is_not_stretched(self) -> None:
+        sound = sound_of(shaped("a", [(TONE, (WordEvent(0, 1, 0),)), (silence(20), ())]))
+        assert sound.size == REPLY_RATE_HZ + reply_samples_of_ms(20)
+
+    def test_both_ends_are_faded(self) -> None:
+        plateau = np.full(ESPEAK_RATE_HZ // 5, 10_000, np.int16)
+        sound = sound_of(shaped("a", [(plateau, ()), (silence(100), ())])).astype(int)
+        end = round(0.2 * REPLY_RATE_HZ)
+        # A step would be 10 000 at once; a fade of 2 ms is 210 a sample, one of 3 ms 140.
+        assert np.abs(np.diff(sound[: end // 2])).max() < 500
+        assert np.abs(np.diff(sound[end // 2 :])).max() < 500
+        assert abs(sound[0]) < 500
+
+    def test_a_pause_inside_stays_as_it_is(self) -> None:
+        sound = sound_of(shaped("a", [(TONE, ()), (silence(400), ()), (TONE, ()), (silence(400), ())]))
+        assert sound.size == reply_samples_of_ms(2400 + 60)
+        assert not sound[reply_samples_of_ms(1100) : reply_samples_of_ms(1300)].any()
+
+    def test_words_without_an_event_share_the_time_of_the_one_before(self) -> None:
+        text = "of the in"
+        chunks = shaped(text, [(TONE, (WordEvent(0, 2, 0), WordEvent(7, 2, 11_025)))])
+        assert marks_of(chunks) == [
+            WordMark(0, 2, reply_at(0), reply_at(4410), estimated=True),
+            WordMark(3, 6, reply_at(4410), reply_at(11_025), estimated=True),
+            WordMark(7, 9, reply_at(11_025), reply_at(22_050)),
+        ]
+
+    def test_a_word_with_many_events_is_one_and_ends_before_the_pause(self) -> None:
+        buffers = [
+            (silence(10), (WordEvent(0, 1, 0),)),
+            (TONE, (WordEvent(1, 3, 5000), WordEvent(1, 3, 10_000))),
+            (silence(200), ()),
+            (TONE, (WordEvent(5, 1, 0),)),
+        ]
+        assert marks_of(shaped("12.5 x", buffers)) == [
+            WordMark(0, 4, reply_at(0), reply_at(22_050)),
+            WordMark(5, 6, reply_at(22_050 + 4410), reply_at(2 * 22_050 + 4410)),
+        ]
+
+    def test_a_very_long_word_does_not_hold_back_its_sound(self) -> None:
+        reply = ReplySound("endless x", 1.0)
+        first = list(reply.feed(TONE, (WordEvent(0, 7, 0),)))
+        later = [chunk for _ in range(5) for chunk in reply.feed(TONE, ())]
+        assert first == []
+        assert later[0].marks == (WordMark(0, 7, reply_at(0), reply_at(4 * 22_050), estimated=True),)
+        last = list(reply.feed(TONE, (WordEvent(8, 1, 0),))) + list(reply.finish(60))
+        assert marks_of(last) == [WordMark(8, 9, reply_at(6 * 22_050), reply_at(7 * 22_050))]
+
+    @settings(max_examples=150)
+    @given(
+        st.text(alphabet="ab, -\n😀", max_size=40).filter(pronounceable),
+        st.lists(
+            st.tuples(
+                st.integers(0, 5000),
+                st.booleans(),
+                st.lists(st.tuples(st.integers(-1, 45), st.integers(0, 9), st.integers(0, 5000)), max_size=3),
+            ),
+            max_size=30,
+        ),
+    )
+    def test_whatever_the_library_reports_the_marks_are_in_order(
+        self, text: str, buffers: list[tuple[int, bool, list[tuple[int, int, int]]]]
+    ) -> None:
+        heard: list[tuple[Pcm, tuple[WordEvent, ...]]] = []
+        for size, sounds, events in buffers:
+            pcm = TONE[:size] if sounds else np.zeros(size, np.int16)
+            inside = sorted((min(at, size), max(0, offset), length) for offset, length, at in events)
+            heard.append((pcm, tuple(WordEvent(offset, length, at) for at, offset, length in inside)))
+        chunks = shaped(text, heard)
+        check_unit(text, chunks)
+        assert all(chunk.pcm.size == CHUNK_SAMPLES for chunk in chunks[:-1])
+
+
+class TestVoice:
+    @pytest.mark.parametrize("text", SENTENCES)
+    def test_a_unit_begins_with_audible_speech_and_ends_with_its_pause(self, text: str) -> None:
+        chunks = speak(text)
+        sound = sound_of(chunks)
+        check_unit(text, chunks)
+        assert audible_onset(sound, REPLY_RATE_HZ) == 0
+        after = sound.size - int(np.flatnonzero(np.abs(sound) > 32)[-1])
+        assert reply_samples_of_ms(SENTENCE_PAUSE_MS - 10) < after < reply_samples_of_ms(SENTENCE_PAUSE_MS + 10)
+
+    def test_most_words_have_the_library_s_own_places(self) -> None:
+        marks = [mark for text in SENTENCES for mark in marks_of(speak(text))]
+        assert sum(mark.estimated for mark in marks) < len(marks) / 4
+
+    def test_a_clause_has_the_shorter_pause(self) -> None:
+        sound = sound_of(speak("Well,"))
+        after = sound.size - int(np.flatnonzero(np.abs(sound) > 32)[-1])
+        assert reply_samples_of_ms(CLAUSE_PAUSE_MS - 10) < after < reply_samples_of_ms(CLAUSE_PAUSE_MS + 10)
+
+    @pytest.mark.parametrize(("language", "voice"), [("en", None), ("en", "en-us+f3"), ("de", None), ("fr", None)])
+    def test_every_voice_is_equally_loud(self, language: str, voice: str | None) -> None:
+        for text in SENTENCES[:8]:
+            sound = sound_of(speak(text, language, voice))
+            level = -20 - 20 * np.log10(gain_for(-20, sound))
+            assert level == pytest.approx(-20, abs=2.5)
+            assert np.abs(sound.astype(int)).max() <= 32767 * 10 ** (-1 / 20) + 1
+
+    def test_words_lie_where_they_sound(self) -> None:
+        text = "Wait, stop, go."
+        chunks = speak(text)
+        sound = sound_of(chunks).astype(int)
+        for one, two in pairwise(marks_of(chunks)):
+            assert two.start - one.end > reply_samples_of_ms(50)  # the pause after a comma
+            assert np.abs(sound[one.end + 200 : two.start - 200]).max() <= 32
+            assert np.abs(sound[two.start : two.start + 2400]).max() > 1000
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "naïve café, 日本 ok? 😀 It costs £12.50 — that's 1,234,567 e.g. and/or U.S.A.",
+            "of the in the it is",
+            "wait -- what - now",
+            "مرحبا بالعالم",
+            "שלום עולם, hello",
+            "你好世界。再见",
+            "a\u202eb\u200dc \ufeff d",
+            "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
+            "end\x00less \x01 9p \ud83d x",
+        ],
+    )
+    def test_difficult_text(self, text: str) -> None:
+        chunks = speak(text)
+        assert chunks
+        check_unit(text, chunks)
+
+    @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—"])
+    def test_nothing_to_say_gives_no_chunk(self, text: str) -> None:
+        assert speak(text) == []
+
+    def test_markup_and_phonemes_are_only_text(self) -> None:
+        # As markup both would be silent about what is inside them.
+        assert sound_of(speak("<break time='5s'/>")).size > REPLY_RATE_HZ
+        assert sound_of(speak("<audio src='x'/>")).size > REPLY_RATE_HZ / 2
+        assert sound_of(speak("[[h@l'oU]]")).size > REPLY_RATE_HZ
+
+    @settings(max_examples=60)
+    @given(st.text(max_size=40))
+    def test_any_text(self, text: str) -> None:
+        check_unit(text, speak(text))
+
+    @pytest.mark.slow
+    def test_ten_thousand_characters_come_piece_by_piece(self) -> None:
+        text = "The lamp is on and the door is shut, I think. " * 217
+
+        async def watched() -> tuple[list[Chunk], int]:
+            voice = await loaded()
+            chunks, most = [], 0
+            async with aclosing(voice.speak(text)) as sound:
+                async for chunk in sound:
+                    chunks.append(chunk)
+                    most = max(most, *(call._lane.qsize() for call in voice._calls), 0)
+            return chunks, most
+
+        chunks, most = asyncio.run(watched())
+        check_unit(text, chunks)
+        assert sound_of(chunks).size > 500 * REPLY_RATE_HZ
+        assert most < 150  # 160 ms each: one piece of 200 characters, not ten minutes
+
+    def test_a_closed_unit_leaves_the_next_one_unharmed(self) -> None:
+        async def interrupted() -> tuple[list[Chunk], list[Chunk]]:
+            voice = await loaded()
+            whole = await said(voice, SENTENCES[0])
+            for _ in range(20):
+                async with aclosing(voice.speak(SENTENCES[3] * 4)) as chunks:
+                    await anext(chunks)
+            assert not voice._calls
+            return whole, await said(voice, SENTENCES[0])
+
+        before, after = asyncio.run(interrupted())
+        check_unit(SENTENCES[0], after)
+        assert sound_of(after).size == pytest.approx(sound_of(before).size, abs=480)
+
+    def test_voices_at_the_same_time_do_not_mix(self) -> None:
+        async def both() -> tuple[list[Chunk], ...]:
+            english, german = await loaded("en"), await loaded("de")
+            alone = await said(english, SENTENCES[0]), await said(german, SENTENCES[0])
+            together = await asyncio.gather(said(english, SENTENCES[0]), said(german, SENTENCES[0]))
+            return *alone, *together
+
+        units = asyncio.run(both())
+        sizes = [sound_of(unit).size for unit in units]
+        # The library's own lengths differ by up to 10 ms, as its noise goes on from unit to unit.
+        assert sizes[0] == pytest.approx(sizes[2], abs=480)
+        assert sizes[1] == pytest.approx(sizes[3], abs=480)
+        assert abs(sizes[0] - sizes[1]) > 2000
+
+    def test_a_loop_that_ends_inside_a_unit_harms_no_later_one(self) -> None:
+        async def abandoned() -> None:
+            voice = await loaded()
+            async with aclosing(voice.speak("one two three. " * 12)) as chunks:
+                await anext(chunks)
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            asyncio.run(abandoned())
+        check_unit(SENTENCES[0], speak(SENTENCES[0]))
+
+    def test_closing_the_voice_ends_its_units_with_an_error(self) -> None:
+        async def closed() -> None:
+            voice = await loaded()
+            async with aclosing(voice.speak(SENTENCES[0] * 20)) as chunks:
+                await anext(chunks)
+                await voice.aclose()
+                await voice.aclose()
+                with pytest.raises(TtsError, match="closed"):
+                    _rest = [chunk async for chunk in chunks]
+            with pytest.raises(TtsError, match="not loaded"):
+                await said(voice, "Hello.")
+            await voice.load()
+            assert await said(voice, "Hello.")
+
+        asyncio.run(closed())
+
+    def test_it_is_a_voice(self) -> None:
+        voice: Voice = asyncio.run(loaded("en-us"))
+        assert voice.name == "espeak-ng"
+        assert voice.detail == "English (America), 170 words a minute"
+
+
+def hang_worker() -> threading.Event:
+    """The worker hangs in a call until the event is set."""
+    released = threading.Event()
+
+    def hang(_library: EspeakLibrary) -> None:
+        released.wait(15)
+
+    SHARED.worker().submit(hang)
+    return released
+
+
+class Crowd:
+    """Jobs for the worker until it takes no more."""
+
+    def __init__(self) -> None:
+        self._done = threading.Semaphore(0)
+        self._taken = 0
+
+    def enter(self) -> None:
+        for _ in range(100):
+            SHARED.worker().submit(lambda _: self._done.release())
+            self._taken += 1
+
+    def wait_until_gone(self) -> None:
+        assert all(self._done.acquire(timeout=5) for _ in range(self._taken))
+
+
+class Keep:
+    """A listener that keeps it all."""
+
+    def __init__(self) -> None:
+        self.pcm: Pcm = np.zeros(0, np.int16)
+
+    def __call__(self, pcm: Pcm, _events: tuple[WordEvent, ...]) -> bool:
+        self.pcm = np.concatenate((self.pcm, pcm))
+        return True
+
+
+class Ear:
+    """A listener: how long each buffer was, and whether it wants more than the first."""
+
+    def __init__(self, *, more: bool) -> None:
+        self.sizes: list[int] = []
+        self._more = more
+
+    def __call__(self, pcm: Pcm, _events: tuple[WordEvent, ...]) -> bool:
+        self.sizes.append(pcm.size)
+        return self._more
+
+
+class TestHang:
+    def test_a_hanging_library_is_given_up_and_loaded_again(self) -> None:
+        async def hung() -> None:
+            voice, other = EspeakVoice(timeout_s=0.1), await loaded()
+            await voice.load()
+            worker = SHARED.worker()
+            released = hang_worker()
+            with pytest.raises(TtsError, match=r"no sound for 0\.1 s: load the voice again"):
+                await said(voice, "Hello there.")
+            for either in (voice, other):
+                with pytest.raises(TtsError, match="load the voice again"):
+                    await said(either, "Hello there.")
+                await either.load()
+                check_unit("Hello there.", await said(either, "Hello there."))
+            assert SHARED.worker() is not worker
+            released.set()
+
+        asyncio.run(hung())
+
+    def test_a_full_worker_says_so(self) -> None:
+        async def crowded() -> None:
+            voice = await loaded()
+            released = hang_worker()
+            crowd = Crowd()
+            with pytest.raises(TtsError, match="waiting already"):
+                crowd.enter()
+            with pytest.raises(TtsError, match="waiting already"):
+                await said(voice, "Hello.")
+            released.set()
+            crowd.wait_until_gone()
+            assert await said(voice, "Hello.")
+
+        asyncio.run(crowded())
+
+
+class TestLibrary:
+    def test_it_stops_at_the_first_no(self) -> None:
+        library = EspeakLibrary(private_copy=True)
+        manner = Manner("gmw/en", 170, 50)
+        impatient, patient = Ear(more=False), Ear(more=True)
+        library.synthesize(" ".join(SENTENCES), manner, impatient)
+        assert len(impatient.sizes) == 1
+        library.synthesize("Yes.", manner, patient)
+        assert 3 < len(patient.sizes) < 8
+
+    def test_what_the_listener_raises_comes_out(self) -> None:
+        library = EspeakLibrary(private_copy=True)
+
+        def broken(_pcm: Pcm, _events: tuple[WordEvent, ...]) -> bool:
+            raise LookupError
+
+        with pytest.raises(LookupError):
+            library.synthesize("Yes.", Manner("gmw/en", 170, 50), broken)
+
+    def test_a_voice_it_does_not_have(self) -> None:
+        library = EspeakLibrary(private_copy=True)
+        with pytest.raises(TtsError, match=r"tts\.voice"):
+            library.synthesize("Yes.", Manner("nowhere/xx", 170, 50), Ear(more=True))
+
+    def test_faster_is_shorter(self) -> None:
+        library = EspeakLibrary(private_copy=True)
+        sizes = []
+        for words_per_minute in (120, 170, 300):
+            ear = Ear(more=True)
+            library.synthesize(SENTENCES[0], Manner("gmw/en", words_per_minute, 50), ear)
+            sizes.append(sum(ear.sizes))
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[0] > 1.8 * sizes[2]
+
+    def test_without_the_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "espeakng_loader", None)
+        with pytest.raises(EngineLoadError, match="espeakng-loader"):
+            EspeakLibrary()
+
+    @pytest.mark.parametrize("function", ["get_data_path", "get_library_path"])
+    def test_without_its_files(self, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+        monkeypatch.setattr(espeakng_loader, function, lambda: "/nowhere")
+        with pytest.raises(EngineLoadError, match=r"nowhere.*espeakng-loader"):
+            EspeakLibrary()
+
+    def test_with_a_library_of_another_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(espeakng_loader, "get_library_path", lambda: __file__)
+        with pytest.raises(EngineLoadError, match=r"cannot be loaded.*espeakng-loader"):
+            EspeakLibrary()
+
+
+class TestChoice:
+    @pytest.mark.parametrize(
+        ("language", "voice", "detail"),
+        [
+            ("en", None, "English (Great Britain)"),
+            ("EN_us", None, "English (America)"),
+            ("pt-BR", None, "Portuguese (Brazil)"),
+            ("de-AT", None, "German (no voice of its own for de-AT)"),
+            ("en", "en-us", "English (America)"),
+            ("en", "English (Scotland)+f3", "English (Scotland)+f3"),
+            ("en-gb", "gmw/en-US", "English (America)"),
+        ],
+    )
+    def test_found(self, language: str, voice: str | None, detail: str) -> None:
+        assert asyncio.run(loaded(language, voice)).detail == f"{detail}, 170 words a minute"
+
+    @pytest.mark.parametrize(
+        ("language", "voice", "text"),
+        [
+            ("en", "en-sctland", r'no voice "en-sctland": set tts\.voice .* en-GB-scotland'),
+            ("en", "", r'no voice "": set tts\.voice'),
+            ("en", "f3", r'no voice "f3"'),
+            ("en", "en+anounce", r'variant "anounce".*tts\.voice.*announcer'),
+            ("en", "de", r'"de" speaks de, the language is "en": change tts\.voice'),
+            ("xx", None, r'language "xx": set tts\.voice'),
+            ("", None, r'language "": set tts\.voice'),
+        ],
+    )
+    def test_not_found(self, language: str, voice: str | None, text: str) -> None:
+        with pytest.raises(EngineLoadError, match=text):
+            asyncio.run(loaded(language, voice))
+
+    def test_numbers_out_of_range(self) -> None:
+        with pytest.raises(ValueError, match=r"tts\.words_per_minute is 20: .* 80 to 450"):
+            EspeakVoice(words_per_minute=20)
+        with pytest.raises(ValueError, match=r"tts\.pitch"):
+            EspeakVoice(pitch=100)
+        with pytest.raises(ValueError, match=r"tts\.target_dbfs"):
+            EspeakVoice(target_dbfs=1)
+
+
+@pytest.mark.slow
+def test_piper_s_own_espeak_ng_lives_beside_it() -> None:
+    phonemize_espeak = pytest.importorskip("piper.phonemize_espeak")
+    before = sound_of(speak(SENTENCES[0])).size
+    phonemizer = phonemize_espeak.EspeakPhonemizer()
+    alone = phonemizer.phonemize("de", "Guten Tag")
+
+    async def both() -> tuple[int, object]:
+        voice = await loaded()
+        chunks, phonemes = await asyncio.gather(
+            said(voice, SENTENCES[0]), asyncio.to_thread(phonemizer.phonemize, "de", "Guten Tag")
+        )
+        return sound_of(chunks).size, phonemes
+
+    for _ in range(10):
+        size, phonemes = asyncio.run(both())
+        assert size == pytest.approx(before, abs=480)
+        assert phonemes == alone
+
+
+async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, float]:
+    """From the call to the first chunk, and to the last one."""
+    begin, first = time.perf_counter(), None
+    async with aclosing(voice.speak(text)) as chunks:
+        async for _ in chunks:
+            first = first or time.perf_counter()
+    assert first is not None
+    return (first - begin) * 1000, (time.perf_counter() - begin) * 1000
+
+
+async def stop_ms(voice: EspeakVoice, text: str) -> float:
+    """From closing a unit after its first chunk until the worker is free for another job."""
+    loop, free = asyncio.get_running_loop(), asyncio.Event()
+    async with aclosing(voice.speak(text)) as chunks:
+        await anext(chunks)
+        begin = time.perf_counter()
+
+    def tell(_library: EspeakLibrary) -> None:
+        loop.call_soon_threadsafe(free.set)
+
+    SHARED.worker().submit(tell)
+    await asyncio.wait_for(free.wait(), 5)
+    return (time.perf_counter() - begin) * 1000
+
+
+async def lateness_ms(seconds: float) -> list[float]:
+    """How late a task that wants to run every 2 ms is."""
+    late = []
+    end = time.perf_counter() + seconds
+    while (now := time.perf_counter()) < end:
+        await asyncio.sleep(0.002)
+        late.append((time.perf_counter() - now) * 1000 - 2)
+    return late
+
+
+@pytest.fixture
+def _short_switches() -> Iterator[None]:
+    """As the program sets it at its start."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    yield
+    sys.setswitchinterval(before)
+
+
+def show(name: str, values: list[float], unit: str) -> None:
+    low, middle, high, highest = np.percentile(values, [5, 50, 95, 99])
+    sys.stdout.write(f"\n{name}: p5 {low:.2f}  p50 {middle:.2f}  p95 {high:.2f}  p99 {highest:.2f} {unit}")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_short_switches")
+class TestFigures:
+    """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Bounds are those of the design, with air."""
+
+    def test_times(self) -> None:
+        async def measured() -> tuple[list[tuple[float, float]], list[float], float]:
+            voice = await loaded("en-us")
+            speech_ms = sound_of(await said(voice, " ".join(SENTENCES))).size * 1000 / REPLY_RATE_HZ
+            units = []
+            for text in SENTENCES * 10:
+                units.append(await first_and_whole_ms(voice, text))
+                await asyncio.sleep(0.002)
+            stops = [await stop_ms(voice, "The lamp is on and the door is shut, I think, " * 4) for _ in range(100)]
+            return units, stops, speech_ms * 10
+
+        units, stops, speech_ms = asyncio.run(measured())
+        firsts, wholes = [first for first, _ in units], [whole for _, whole in units]
+        show("first chunk", firsts, "ms")
+        show("whole unit", wholes, "ms")
+        show("close to worker free", stops, "ms")
+        sys.stdout.write(f"\nreal-time factor: 1/{speech_ms / sum(wholes):.0f}\n")
+        assert np.median(firsts) < 5
+        assert np.median(stops) < 20
+
+    def test_lag_of_the_loop(self) -> None:
+        async def measured() -> tuple[list[float], list[float]]:
+            voice = await loaded("en-us")
+            idle = await lateness_ms(1.5)
+            async with asyncio.TaskGroup() as tasks:
+                speaking = tasks.create_task(endless(voice))
+                busy = await lateness_ms(3)
+                speaking.cancel()
+            return idle, busy
+
+        async def endless(voice: EspeakVoice) -> None:
+            while True:
+                for text in SENTENCES:
+                    await said(voice, text)
+                    await asyncio.sleep(0.005)
+
+        idle, busy = asyncio.run(measured())
+        show("lag of the loop, idle", idle, "ms")
+        show("lag of the loop, speaking without a pause", busy, "ms")
+        assert np.median(busy) < 5
+
+    def test_silence_and_loudness(self) -> None:
+        library, manner = EspeakLibrary(private_copy=True), Manner("gmw/en-US", 170, 50)
+        before = []
+        for text in SENTENCES:
+            ear = Keep()
+            library.synthesize(text, manner, ear)
+            before.append(int(np.flatnonzero(np.abs(ear.pcm) > 16)[0]) * 1000 / ESPEAK_RATE_HZ)
+        sounds = [sound_of(speak(text, "en-us")) for text in SENTENCES]
+        after = [int(np.flatnonzero(np.abs(sound) > 16)[0]) * 1000 / REPLY_RATE_HZ for sound in sounds]
+        levels = [-20 - 20 * np.log10(gain_for(-20, sound)) for sound in sounds]
+        show("leading silence, library", before, "ms")
+        show("leading silence, voice", after, "ms")
+        show("level of speech", levels, "dBFS")
+        sys.stdout.write(f"\nhighest peak: {max(20 * np.log10(np.abs(s).max() / 32768) for s in sounds):.1f} dBFS\n")
+        assert max(after) < 1
+        assert np.ptp(levels) < 4
