@@ -1,0 +1,57 @@
+"""Where a service is and how it is addressed: checked once, at construction, with texts that name the setting."""
+
+import ipaddress
+from collections.abc import Mapping
+
+import httpx
+
+
+def base_url_of(endpoint: str, url: str, *, route: str) -> httpx.URL:
+    """`url` without trailing slash, fragment and `route` (people paste either form); its query is kept.
+
+    Raises ValueError naming the endpoint and the key `url`.
+    """
+    refusal = f"llm endpoint {endpoint!r}: url must look like http://127.0.0.1:8000/v1"
+    try:
+        base = httpx.URL(url.strip())
+        base.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ValueError(f"{refusal}, not {url!r}") from error
+    if base.userinfo:
+        raise ValueError(f"{refusal}, without a user or password in it: keep the key in api_key_env")
+    if base.scheme not in {"http", "https"} or not base.host or not 0 < (base.port or 80) < 65536:
+        raise ValueError(f"{refusal}, not {url!r}")
+    path = base.path.rstrip("/").removesuffix(route).rstrip("/")
+    return base.copy_with(path=path or "/", fragment=None)
+
+
+def route_url(base: httpx.URL, route: str) -> httpx.URL:
+    """`base` with `route` ("/models") added to its path."""
+    return base.copy_with(path=base.path.rstrip("/") + route)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the service is on this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def request_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of every request. Raises ValueError, without showing it, for a value HTTP cannot carry."""
+    if api_key is not None and not _is_visible(api_key):
+        raise ValueError(f"llm endpoint {endpoint!r}: the key in api_key_env has a space or a sign that no key has")
+    for name, value in headers.items():
+        if not _is_visible(name) or not _is_visible(value.replace(" ", "")):
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name!r} has a sign that HTTP cannot carry")
+    # `identity`: a compressing proxy would hold tokens back until its block is full.
+    fixed = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
+    authorization = {"authorization": f"Bearer {api_key}"} if api_key is not None else {}
+    return {**fixed, **authorization, **headers}
+
+
+def _is_visible(text: str) -> bool:
+    return bool(text) and all("!" <= sign <= "~" for sign in text)

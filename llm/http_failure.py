@@ -1,0 +1,57 @@
+"""What httpx raises, renamed: who did not answer, and what to do about it. Foreign texts are never quoted: some
+repeat headers or bytes of the answer."""
+
+import socket
+import ssl
+
+import httpx
+
+from llm.errors import LlmBroken, LlmError, LlmUnreachable
+
+SPOKEN_UNREACHABLE = "I can't reach my language model right now."
+SPOKEN_TORN = "My language model broke off in the middle of its answer."
+
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (socket.gaierror, "has a name that cannot be looked up: check its url and the network"),
+    (ssl.SSLCertVerificationError, "shows a certificate that is not trusted: check its url, or set SSL_CERT_FILE"),
+    (ssl.SSLError, "does not speak TLS as expected: check whether its url should begin with http://"),
+    (ConnectionRefusedError, "refuses connections: start the server, or check the port in its url"),
+    (httpx.ConnectTimeout, "did not take the connection in time: check that the server is up, and the network"),
+    (httpx.ProxyError, "lies behind a proxy that says no: check HTTPS_PROXY and NO_PROXY"),
+    (httpx.ConnectError, "cannot be connected to: check its url and the network"),
+    (httpx.TransportError, "closed the connection without an answer: check that its url leads to an HTTP server"),
+)
+"""By what lies deepest first: httpx itself says ConnectError to most of them."""
+
+
+def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreachable:
+    """The error for a request that got no answer at all."""
+    text = f"llm endpoint {endpoint!r} at {where} {_reason(error)}"
+    return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
+
+
+def torn(endpoint: str, where: str) -> LlmError:
+    """The error for an answer whose connection broke while it was read."""
+    text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: see the server's log"
+    return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    for kind, reason in _REASONS:
+        if any(isinstance(cause, kind) for cause in _causes(error)):
+            return reason
+    return "could not be asked: check its url and the network"
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The chain behind an error: httpx and httpcore each wrap once, and anyio groups what several addresses said."""
+    found: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending and len(found) < 20:
+        cause = pending.pop()
+        if cause is not None and cause not in found:
+            found.append(cause)
+            pending += [cause.__cause__, cause.__context__]
+            if isinstance(cause, BaseExceptionGroup):
+                pending += cause.exceptions
+    return found

@@ -1,0 +1,153 @@
+"""What an OpenAI-compatible chat stream means. No I/O: bytes in, tokens and the end out, or an error.
+
+HTTP 200 is not success: the service may still report an error, abort, filter, or simply stop.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from llm.chat import Finished, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
+from llm.sse import Event, SseReader, StreamFormatError
+
+MAX_ANSWER_CHARS = 256 * 1024
+"""About five hours of speech: what is longer is a fault, not an answer."""
+
+DONE_REASON = "done"
+"""For a service that ends with `[DONE]` and gives no finish_reason."""
+
+SPOKEN_TORN = "My language model broke off in the middle of its answer."
+SPOKEN_EMPTY = "My language model gave no answer."
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class OpenAIStream:
+    """The meaning of one response body.
+
+    Attributes:
+        begun: A content token came.
+        finishing: The service gave its finish_reason; only bookkeeping can follow.
+    """
+
+    def __init__(self, endpoint: str, *, private: Sequence[str] = ()) -> None:
+        """`private`: texts that no error may quote."""
+        self.begun = False
+        self.finishing = False
+        self._endpoint = endpoint
+        self._private = private
+        self._sse = SseReader()
+        self._chars_left = MAX_ANSWER_CHARS
+        self._half = ""
+        self._reason = ""
+        self._prompt_tokens: int | None = None
+        self._completion_tokens: int | None = None
+        self._over = False
+
+    def feed(self, data: bytes) -> Iterator[Token | Finished]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
+
+        Raises LlmError, after everything that was said before the fault.
+        """
+        yield from self._read(self._sse.feed(data))
+
+    def end(self) -> Iterator[Token | Finished]:
+        """The body is over, or enough of it was waited for. Raises LlmError where it was cut short."""
+        yield from self._read(self._sse.end())
+        if not self._over:
+            if not self._reason:
+                raise self._broken("ended its answer without an end mark: see the server's log")
+            yield self._finish()
+
+    def _read(self, events: Iterator[Event]) -> Iterator[Token | Finished]:
+        try:
+            for event in events:
+                if not self._over:
+                    yield from self._meaning(event)
+        except StreamFormatError as error:
+            if self._over:
+                return
+            spoken = SPOKEN_PROXY if not self.begun else SPOKEN_TORN
+            text = f"does not answer as a language model ({error}): check its url, and any proxy before it"
+            raise self._broken(text, spoken) from error
+
+    def _meaning(self, event: Event) -> Iterator[Token | Finished]:
+        if event.data == "[DONE]":
+            self._reason = self._reason or DONE_REASON
+            yield self._finish()
+            return
+        chunk = self._decoded(event)
+        if event.name == "error" or chunk.get("error") or chunk.get("object") == "error":
+            raise refused_in_stream(self._endpoint, complaint_of(chunk), self._private)
+        self._count(chunk.get("usage"))
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and choice.get("index", 0) == 0:
+                yield from self._choice(choice)
+
+    def _decoded(self, event: Event) -> dict[str, object]:
+        try:
+            chunk: object = json.loads(event.data)
+        except (ValueError, RecursionError):
+            # Without the cause: its text quotes the answer.
+            raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
+        if not isinstance(chunk, dict):
+            raise self._broken("sent an event that is not a JSON object: check its url")
+        return chunk
+
+    def _choice(self, choice: dict[str, object]) -> Iterator[Token]:
+        # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless.
+        delta = choice.get("delta") or choice.get("message")
+        content = delta.get("content") if isinstance(delta, dict) else None
+        if content is not None and not isinstance(content, str):
+            raise self._broken("sent content that is not text: check that its model writes text only")
+        if content and (text := self._whole(content)):
+            self._chars_left -= len(text)
+            if self._chars_left < 0:
+                raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            self.begun = True
+            yield Token(text)
+        reason = choice.get("finish_reason")
+        if reason:
+            self._reason = str(reason)[:40]
+            self.finishing = True
+            self._judge()
+
+    def _judge(self) -> None:
+        if self._reason in {"error", "abort"}:
+            raise self._broken(f"gave up its answer (finish_reason {self._reason}): see the server's log")
+        if self._reason == "content_filter":
+            text = "stopped its answer (finish_reason content_filter): see its filter's settings"
+            text = f"llm endpoint {self._endpoint!r} {text}"
+            raise LlmRefused(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
+
+    def _whole(self, text: str) -> str:
+        """Join characters that were cut into two JSON escapes (`\\ud83d` now, `\\ude00` in the next token)."""
+        text, self._half = self._half + text, ""
+        if text.isascii() or not _SURROGATE.search(text):
+            return text
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    def _count(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self._prompt_tokens = _count_of(usage.get("prompt_tokens"))
+            self._completion_tokens = _count_of(usage.get("completion_tokens"))
+
+    def _finish(self) -> Finished:
+        if not self.begun:
+            remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
+            raise self._broken(f"ended without a word (finish_reason {self._reason}): {remedy}", SPOKEN_EMPTY)
+        self._over = True
+        return Finished(self._reason, self._prompt_tokens, self._completion_tokens)
+
+    def _broken(self, what: str, spoken: str | None = None) -> LlmError:
+        spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)
+        return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
+
+
+def _count_of(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,151 @@
+"""A service's "no", as an error that says what to do: HTTP statuses, and errors inside a stream.
+
+What a service says about a request may repeat the request. A quotation is therefore cut, and left out altogether
+where it shares a run of letters with what must stay private.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llm.errors import LlmBroken, LlmError, LlmRefused
+
+MAX_QUOTE_CHARS = 200
+
+MAX_CHECKED_CHARS = 4000
+"""More than is quoted, so that what the cut leaves of a repetition is noticed too."""
+
+SHARED_RUN_CHARS = 8
+"""Letters and digits in a row that make a quotation suspect: two short words. A quotation too few is no loss."""
+
+NOT_RETRYABLE_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
+"""The request itself is wrong: it would be as wrong elsewhere."""
+
+_NOT_RETRYABLE_KINDS = ("invalid", "validation", "badrequest", "context_length", "content_filter", "content_policy")
+_STATUS = re.compile("[45][0-9][0-9]")
+_ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+SPOKEN_KEY = "My language model refused the request: the key is not accepted."
+SPOKEN_NOT_FOUND = "My language model was not found at its address."
+SPOKEN_BUSY = "My language model is too busy right now."
+SPOKEN_TROUBLE = "My language model has a problem right now."
+SPOKEN_REQUEST = "My language model could not handle the request."
+SPOKEN_FILTER = "My language model declined to answer that."
+SPOKEN_PROXY = "Something other than my language model answered."
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a service says about a failure, as far as it says anything.
+
+    Attributes:
+        message: Its sentence, or "".
+        kind: Its words for the type and the code, joined, or "".
+        status: An HTTP status inside the body, or None.
+    """
+
+    message: str
+    kind: str
+    status: int | None
+
+
+def complaint_of(body: object) -> Complaint:
+    """Read a decoded error body: OpenAI's, vLLM's, TGI's, FastAPI's."""
+    fields = body if isinstance(body, dict) else {}
+    inner = fields.get("error")
+    inner = inner if isinstance(inner, dict) else fields
+    texts = [inner.get("message"), fields.get("error"), fields.get("message"), fields.get("detail")]
+    message = next((text for text in texts if isinstance(text, str)), "")
+    kinds = [inner.get("type"), inner.get("code"), fields.get("error_type")]
+    codes = [int(code) for code in kinds if isinstance(code, int | str) and _STATUS.fullmatch(str(code))]
+    return Complaint(
+        message=message,
+        kind=" ".join(kind[:60] for kind in kinds if isinstance(kind, str)),
+        status=next(iter(codes), None),
+    )
+
+
+def complaint_of_body(body: bytes) -> Complaint:
+    """Read an undecoded error body; what is not JSON says nothing."""
+    try:
+        return complaint_of(json.loads(body))
+    except (ValueError, RecursionError):
+        return Complaint("", "", None)
+
+
+def quoted(message: str, private: Sequence[str]) -> str:
+    """`: "..."` to append to an error text, or "" where nothing can be quoted.
+
+    `private` is all that must not come out: what was said, what was asked, the key.
+    """
+    letters = _letters(_ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), message[:MAX_CHECKED_CHARS]))
+    runs = {letters[start : start + SHARED_RUN_CHARS] for start in range(len(letters) - SHARED_RUN_CHARS + 1)}
+    for secret in filter(None, map(_letters, private)):
+        starts = range(len(secret) - SHARED_RUN_CHARS + 1)
+        if any(secret[start : start + SHARED_RUN_CHARS] in runs for start in starts):
+            return ""
+        if len(min(secret, letters, key=len)) < SHARED_RUN_CHARS and (secret in letters or letters in secret):
+            return ""
+    cut = " ".join(message.split())[:MAX_QUOTE_CHARS]
+    return f': "{cut}"' if cut else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def refused_by_status(
+    endpoint: str, status: int, *, where: str, model: str, complaint: Complaint, private: Sequence[str]
+) -> LlmError:
+    """The error for an HTTP status other than 200.
+
+    `where` is the address without anything secret in it; a service's words about a key are never quoted, for
+    some repeat a part of it.
+    """
+
+    def refused(text: str, spoken: str, *, retryable: bool = True) -> LlmRefused:
+        return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=retryable)
+
+    says = quoted(complaint.message, private)
+    match status:
+        case 401 | 403:
+            remedy = f"set the variable named by its api_key_env to a key that {where} accepts"
+            return refused(f"wants a valid key (HTTP {status}): {remedy}", SPOKEN_KEY)
+        case 404 | 405:
+            remedy = f"check its url ({where}) and its model ({model})"
+            return refused(f"was not found (HTTP {status}): {remedy}{says}", SPOKEN_NOT_FOUND)
+        case 402 | 429:
+            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{says}"
+            return refused(text, SPOKEN_BUSY)
+        case _ if status < 400:
+            text = f"answers HTTP {status} instead of a reply: set its url to the final address, not {where}"
+            text = f"llm endpoint {endpoint!r} {text}"
+            return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+        case _ if status >= 500 or status not in NOT_RETRYABLE_STATUSES:
+            return refused(f"failed (HTTP {status}) at {where}: see the server's log{says}", SPOKEN_TROUBLE)
+        case _:
+            text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
+            filtered = is_filter(complaint)
+            return refused(text, SPOKEN_FILTER if filtered else SPOKEN_REQUEST, retryable=False)
+
+
+def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
+    """The error for a service that says HTTP 200 first and no afterwards."""
+    kind = complaint.kind.casefold().replace("_error", "")
+    retryable = complaint.status not in NOT_RETRYABLE_STATUSES
+    retryable = retryable and not any(word in kind for word in _NOT_RETRYABLE_KINDS)
+    if is_filter(complaint):
+        spoken = SPOKEN_FILTER
+    elif complaint.status == 429 or "overload" in kind or "rate_limit" in kind:
+        spoken = SPOKEN_BUSY
+    else:
+        spoken = SPOKEN_TROUBLE if retryable else SPOKEN_REQUEST
+    code = f" (code {complaint.status})" if complaint.status else ""
+    text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: see the server's log"
+    return LlmRefused(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=retryable)
+
+
+def is_filter(complaint: Complaint) -> bool:
+    """Whether a content filter said no, which asking again does not change."""
+    return "content_filter" in complaint.kind or "content_policy" in complaint.kind

@@ -1,0 +1,638 @@
+"""The chat client against a scripted service on real sockets."""
+
+import asyncio
+import gc
+import json
+import logging
+import socket
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+
+import httpcore
+import pytest
+from llm_server import (
+    DONE,
+    HEAD,
+    HEAD_UNTIL_CLOSE,
+    HELLO,
+    LAST_CHUNK,
+    Abort,
+    Close,
+    Drip,
+    Script,
+    Server,
+    Wait,
+    answer,
+    ask,
+    chunk,
+    event,
+    serving,
+    status,
+    usage,
+)
+
+from llm import http_stream, openai
+from llm.chat import ChatEvent, Finished, Queued, Sent, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.openai import OpenAIChat
+
+KEY = "sk-very-secret-key"
+ASKED = HELLO[-1].content
+
+Test = Callable[[Server, OpenAIChat], Awaitable[None]]
+
+
+@asynccontextmanager
+async def chatting(
+    url: str, *, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0, connect_timeout_s: float = 3.0
+) -> AsyncGenerator[OpenAIChat]:
+    model = OpenAIChat(
+        "near",
+        url,
+        "m7",
+        api_key=KEY,
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+        connect_timeout_s=connect_timeout_s,
+    )
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def run(test: Test, *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0) -> None:
+    async def main() -> None:
+        async with (
+            serving(*scripts) as server,
+            chatting(
+                server.url, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s
+            ) as model,
+        ):
+            await test(server, model)
+        # Whatever httpx left half read is finalized now, inside the loop, where a complaint fails the test.
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def events_of(*scripts: Script) -> list[ChatEvent]:
+    events: list[ChatEvent] = []
+
+    async def test(_: Server, model: OpenAIChat) -> None:
+        events.extend(await ask(model))
+
+    run(test, *scripts)
+    return events
+
+
+def failing(
+    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
+) -> tuple[list[ChatEvent], LlmError, float]:
+    """What came before the failure, the failure, and the seconds until then."""
+    events: list[ChatEvent] = []
+    errors: list[LlmError] = []
+    took_s: list[float] = []
+
+    async def test(_: Server, model: OpenAIChat) -> None:
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+        try:
+            async with aclosing(model.stream(HELLO)) as stream:
+                async for said in stream:
+                    events.append(said)  # noqa: PERF401 - what came before the failure is kept
+        except LlmError as error:
+            errors.append(error)
+        took_s.append(loop.time() - started_s)
+
+    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
+    (error,) = errors
+    check_discretion(error)
+    return events, error, took_s[0]
+
+
+def check_discretion(error: LlmError) -> None:
+    """Neither the key nor what was asked is in anything that may be logged."""
+    everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
+    assert KEY not in everything
+    assert ASKED not in everything
+    assert error.endpoint == "near"
+    assert "'near'" in str(error)
+    assert "http" not in error.spoken
+
+
+def texts(events: list[ChatEvent]) -> list[str]:
+    return [said.text for said in events if isinstance(said, Token)]
+
+
+# An answer.
+
+
+def test_events_of_an_answer() -> None:
+    body = (
+        event(role="assistant", content="") + event("Hi") + event(" there") + event(finish="stop") + usage(9, 2) + DONE
+    )
+    queued, sent, *rest = events_of((HEAD, chunk(body), LAST_CHUNK))
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert sent.round_trip_s is not None
+    assert 0 < sent.round_trip_s < 0.5
+    assert rest == [Token("Hi"), Token(" there"), Finished("stop", 9, 2)]
+
+
+def test_request() -> None:
+    async def main() -> None:
+        async with serving(answer("Hi")) as server:
+            model = OpenAIChat(
+                "near",
+                server.url,
+                "m7",
+                api_key=f"{KEY}\n",
+                max_tokens=80,
+                temperature=0.2,
+                headers={"x-tenant": "a b"},
+            )
+            await ask(model)
+            await model.aclose()
+        (post,) = server.posts
+        assert post.path == "/v1/chat/completions"
+        assert post.headers["authorization"] == f"Bearer {KEY}"
+        assert post.headers["x-tenant"] == "a b"
+        assert json.loads(post.body) == {
+            "model": "m7",
+            "messages": [{"role": message.role, "content": message.content} for message in HELLO],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_tokens": 80,
+            "temperature": 0.2,
+        }
+
+    asyncio.run(main())
+
+
+def test_no_key_no_header() -> None:
+    async def main() -> None:
+        async with serving(answer("Hi")) as server:
+            model = OpenAIChat("near", server.url, "m7")
+            await ask(model)
+            await model.aclose()
+        assert "authorization" not in server.posts[0].headers
+
+    asyncio.run(main())
+
+
+def test_sent_comes_before_the_service_says_anything() -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        async with aclosing(model.stream(HELLO)) as stream, asyncio.timeout(0.2):
+            assert await anext(stream) == Queued()
+            assert isinstance(await anext(stream), Sent)
+
+    run(test, (Wait(5),))
+
+
+def test_every_byte_by_itself() -> None:
+    body = (
+        b": ping\r\n\r\n"
+        + event("é😀")
+        + b'{"choices": [{"delta": {"content": "b"}}]}\r\n'
+        + event(finish="stop")
+        + DONE
+    )
+    body = body.replace(b"\\u00e9", "é".encode())
+    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
+    assert events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("stop")]
+
+
+def test_body_that_ends_with_the_connection() -> None:
+    assert texts(events_of((HEAD_UNTIL_CLOSE, event("Hi"), event(finish="stop"), Close()))) == ["Hi"]
+
+
+def test_token_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai, "USAGE_TIMEOUT_S", 0.05)
+    assert events_of((HEAD, chunk(event("Hi") + event(finish="stop")), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
+
+
+def test_slow_listener_is_not_the_services_fault() -> None:
+    async def test(_: Server, model: OpenAIChat) -> None:
+        said = []
+        async with aclosing(model.stream(HELLO)) as stream:
+            async for token in stream:
+                said.append(token)
+                await asyncio.sleep(0.15)
+        assert texts(said) == ["a", "b"]
+
+    script = (HEAD, chunk(event("a")), Wait(0.2), chunk(event("b") + event(finish="stop") + DONE), LAST_CHUNK)
+    run(test, script, token_gap_timeout_s=0.12)
+
+
+# Connections.
+
+
+def test_connection_is_used_again() -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        for _ in range(3):
+            await ask(model)
+        assert server.connections == 1
+
+    run(test, answer("Hi"))
+
+
+def test_load_has_two_connections_ready() -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        await model.load()
+        assert [request.path for request in server.seen] == ["/v1/models"] * 2
+        await model.load()
+        await ask(model)
+        assert server.connections == 2
+
+    run(test, answer("Hi"))
+
+
+def test_load_survives_a_dead_network() -> None:
+    async def main() -> None:
+        async with chatting(f"http://127.0.0.1:{closed_port()}/v1") as model:
+            await model.load()
+
+    asyncio.run(main())
+
+
+def test_load_does_not_wait_for_a_silent_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_stream, "WARM_TIMEOUT_S", 0.05)
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            async with chatting(f"http://127.0.0.1:{silent.getsockname()[1]}/v1") as model, asyncio.timeout(0.5):
+                await model.load()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("gone", [Close(), Abort()], ids=["closed", "reset"])
+def test_stale_connection_is_replaced_silently(gone: Close | Abort) -> None:
+    """The service takes the second request of a connection and closes it instead: the race that cannot be foreseen."""
+
+    async def test(server: Server, model: OpenAIChat) -> None:
+        await ask(model)
+        second = await ask(model)
+        assert [type(said) for said in second] == [Queued, Sent, Token, Finished]
+        assert texts(second) == ["again"]
+        assert server.connections == 2
+
+    run(test, answer("Hi"), (gone,), answer("again"))
+
+
+def test_new_connection_that_closes_is_not_tried_again() -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        with pytest.raises(LlmUnreachable):
+            await ask(model)
+        assert len(server.posts) == 1
+
+    run(test, (Close(),))
+
+
+def test_begun_answer_is_never_asked_again() -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        await ask(model)
+        with pytest.raises(LlmBroken):
+            await ask(model)
+        assert len(server.posts) == 2
+
+    run(test, answer("Hi"), (HEAD, Abort()), answer("again"))
+
+
+# Leaving.
+
+
+@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
+def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        loop = asyncio.get_running_loop()
+        async with aclosing(model.stream(HELLO)) as stream:
+            for _ in range(2 + tokens):
+                await anext(stream)
+            left_s = loop.time()
+        assert loop.time() - left_s < 0.1
+        async with asyncio.timeout(0.2):
+            assert await server.left_at_s - left_s < 0.2
+        assert texts(await ask(model)) == ["again"]
+
+    run(test, (HEAD, *(chunk(event("a")) for _ in range(tokens)), Wait(5)), answer("again"))
+
+
+@pytest.mark.parametrize("script", [(Wait(5),), (HEAD, Wait(5))], ids=["before the headers", "after them"])
+def test_cancelling_is_seen_by_the_service_at_once(script: Script) -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await ask(model)
+        async with asyncio.timeout(0.2):
+            await server.left_at_s
+        assert texts(await ask(model)) == ["again"]
+
+    run(test, script, answer("again"))
+
+
+def test_cancelling_at_any_step_leaves_nothing_open() -> None:
+    """After each possible number of turns of the event loop; httpcore alone loses a connection at one of them."""
+
+    async def cancelled_after(turns: int, model: OpenAIChat) -> bool:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(ask(model))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asking.cancel()
+        return asking.cancelled()
+
+    async def test(server: Server, model: OpenAIChat) -> None:
+        for turns in range(40):
+            assert await cancelled_after(turns, model)
+        async with asyncio.timeout(0.5):
+            await server.quiet.wait()
+        assert server.connections > 20
+        gc.collect()
+        assert not [kept for kept in gc.get_objects() if isinstance(kept, httpcore.AsyncHTTPConnection)]
+        server.scripts[:] = [answer("again")]
+        assert texts(await ask(model)) == ["again"]
+
+    run(test, (Wait(0.004), HEAD, Wait(5)))
+
+
+def test_cancelling_inside_a_tls_handshake_leaves_nothing_open() -> None:
+    async def main() -> None:
+        left = asyncio.Event()
+
+        async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while await reader.read(4096):
+                pass
+            left.set()
+            writer.close()
+
+        server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+        async with server, chatting(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await ask(model)
+            async with asyncio.timeout(0.2):
+                await left.wait()
+
+    asyncio.run(main())
+
+
+def test_all_slots_busy_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_stream, "MAX_ANSWERS", 1)
+
+    async def test(server: Server, model: OpenAIChat) -> None:
+        async with aclosing(model.stream(HELLO)) as first:
+            while not isinstance(await anext(first), Token):
+                pass
+            with pytest.raises(LlmTooSlow, match="no connection"):
+                await ask(model)
+        server.scripts[:] = [answer("again")]
+        assert texts(await ask(model)) == ["again"]
+
+    run(test, (HEAD, chunk(event("a")), Wait(5)), first_token_timeout_s=0.1)
+
+
+# Nobody answers.
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def unreachable(url: str, *, connect_timeout_s: float = 3.0) -> LlmError:
+    async def main() -> LlmError:
+        async with chatting(url, connect_timeout_s=connect_timeout_s) as model, asyncio.timeout(0.9):
+            with pytest.raises(LlmUnreachable) as caught:
+                await ask(model)
+            return caught.value
+
+    error = asyncio.run(main())
+    check_discretion(error)
+    assert error.retryable
+    assert error.spoken == "I can't reach my language model right now."
+    return error
+
+
+def test_connection_refused() -> None:
+    assert "start the server" in str(unreachable(f"http://127.0.0.1:{closed_port()}/v1"))
+
+
+def test_unknown_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lookup(*_: object, **__: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    assert "cannot be looked up" in str(unreachable("http://no-such-host.invalid/v1"))
+
+
+def test_connection_that_is_never_accepted() -> None:
+    # A full backlog: Linux drops the SYN, as a firewall does.
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address = server.getsockname()
+        with socket.socket() as one, socket.socket() as two:
+            for filler in (one, two):
+                filler.setblocking(False)
+                filler.connect_ex(address)
+            error = unreachable(f"http://127.0.0.1:{address[1]}/v1", connect_timeout_s=0.1)
+    assert "in time" in str(error)
+
+
+async def unreachable_behind(greeting: bytes, scheme: str) -> LlmError:
+    """The error where a server says `greeting` to everyone and hangs up."""
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(greeting)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server, chatting(f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
+        with pytest.raises(LlmUnreachable) as caught:
+            await ask(model)
+    check_discretion(caught.value)
+    return caught.value
+
+
+def test_https_to_a_plain_server() -> None:
+    error = asyncio.run(unreachable_behind(b"HTTP/1.1 400 Bad Request\r\n\r\n", "https"))
+    assert "http://" in str(error)
+
+
+def test_server_that_does_not_speak_http() -> None:
+    error = asyncio.run(unreachable_behind(b"220 mail ready, " + ASKED.encode() + b"\r\n", "http"))
+    assert "HTTP server" in str(error)
+
+
+def test_proxy_from_the_environment_is_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert texts(events_of(answer("Hi"))) == ["Hi"]
+
+
+def test_proxy_from_the_environment_is_for_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(server: Server, _: OpenAIChat) -> None:
+        monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
+        async with chatting("http://llm.example/v1") as model:
+            assert texts(await ask(model)) == ["Hi"]
+        assert server.posts[0].path == "http://llm.example/v1/chat/completions"
+
+    for name in ("NO_PROXY", "no_proxy", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    run(test, answer("Hi"))
+
+
+# The service says no.
+
+
+@pytest.mark.parametrize(("code", "retryable"), [(401, True), (404, True), (422, False), (429, True), (500, True)])
+def test_status(code: int, retryable: bool) -> None:
+    body = {"error": {"message": f"Because of '{ASKED}' and {KEY}.", "type": "x", "code": code}}
+    events, error, _ = failing(status(code, body))
+    assert isinstance(error, LlmRefused)
+    assert error.retryable is retryable
+    assert [type(said) for said in events] == [Queued, Sent]
+    assert str(code) in str(error)
+
+
+def test_service_is_quoted() -> None:
+    assert str(failing(status(429, {"error": {"message": "Quota is 3 a day."}}))[1]).endswith(': "Quota is 3 a day."')
+
+
+def test_huge_error_page_is_not_read_to_its_end() -> None:
+    head = b"HTTP/1.1 503 X\r\ntransfer-encoding: chunked\r\n\r\n"
+    _, error, took_s = failing((head, Drip(chunk(b"x" * 50_000), 0.001)))
+    assert isinstance(error, LlmRefused)
+    assert took_s < 0.5
+
+
+def test_error_inside_a_stream() -> None:
+    body = b'data: {"error": {"message": "engine died", "code": 500}}\n\n' + DONE
+    events, error, _ = failing((HEAD, chunk(event("a")), chunk(body), LAST_CHUNK))
+    assert isinstance(error, LlmRefused)
+    assert texts(events) == ["a"]
+
+
+def test_what_was_asked_is_not_quoted_from_inside_a_stream_either() -> None:
+    body = b'data: {"error": "bad: ' + ASKED.upper().encode() + b", " + KEY.encode() + b'"}\n\n'
+    events, error, _ = failing((HEAD, chunk(body), LAST_CHUNK))
+    assert isinstance(error, LlmRefused)
+    assert ASKED.upper() not in str(error)
+    assert texts(events) == []
+
+
+# What comes is no answer.
+
+
+@pytest.mark.parametrize(
+    ("tail", "before"),
+    [
+        ((LAST_CHUNK,), ["a"]),
+        ((chunk(event(finish="abort") + DONE), LAST_CHUNK), ["a"]),
+        ((Close(),), ["a"]),
+        ((Abort(),), ["a"]),
+        ((chunk(b"data: " + b"x" * (1 << 20) + b"\n\n"), LAST_CHUNK), ["a"]),
+    ],
+    ids=["no end mark", "abort", "closed", "reset", "endless line"],
+)
+def test_broken_answer(tail: Script, before: list[str]) -> None:
+    events, error, _ = failing((HEAD, chunk(event("a")), *tail))
+    assert isinstance(error, LlmBroken)
+    assert error.retryable
+    assert texts(events) == before
+
+
+@pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/event-stream"])
+def test_web_page(content_type: str) -> None:
+    page = b"<!doctype html><title>Sign in</title>\n"
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {len(page)}\r\n\r\n"
+    _, error, _ = failing((head.encode() + page,))
+    assert isinstance(error, LlmBroken)
+    assert "proxy" in str(error)
+    assert error.spoken == "Something other than my language model answered."
+
+
+def test_redirect() -> None:
+    error = failing(status(307, headers="location: https://elsewhere.example/\r\n"))[1]
+    assert isinstance(error, LlmBroken)
+    assert "final address" in str(error)
+
+
+# Too slow.
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        (Wait(5),),
+        (HEAD, Wait(5)),
+        (HEAD, Drip(chunk(b": keep-alive\n\n"), 0.02)),
+        (HEAD, Drip(chunk(event(role="assistant", content="")), 0.02)),
+        (HEAD, Drip(chunk(event(reasoning_content="hmm")), 0.02)),
+    ],
+    ids=["no headers", "headers", "keep-alives", "role chunks", "reasoning"],
+)
+def test_first_token_deadline_counts_content_only(script: Script) -> None:
+    _, error, took_s = failing(script, first_token_timeout_s=0.15)
+    assert isinstance(error, LlmTooSlow)
+    assert error.retryable
+    assert "first_token_timeout_s" in str(error)
+    assert error.spoken == "My language model did not answer in time."
+    assert 0.14 < took_s < 0.5
+
+
+def test_gap_deadline_counts_content_only() -> None:
+    script = (HEAD, chunk(event("a")), Wait(0.1), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
+    events, error, took_s = failing(script, token_gap_timeout_s=0.15)
+    assert isinstance(error, LlmTooSlow)
+    assert texts(events) == ["a", "b"]
+    assert "token_gap_timeout_s" in str(error)
+    assert error.spoken == "My language model stopped in the middle of its answer."
+    assert 0.24 < took_s < 0.6
+
+
+# Settings and secrets.
+
+
+def test_malformed_settings_name_themselves() -> None:
+    with pytest.raises(ValueError, match=r"'near'.*url"):
+        OpenAIChat("near", "localhost:8000", "m7")
+    with pytest.raises(ValueError, match=r"'near'.*token_gap_timeout_s"):
+        OpenAIChat("near", "http://h/v1", "m7", token_gap_timeout_s=0)
+
+
+def test_socks_proxy_without_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(ValueError, match="ALL_PROXY"):
+        OpenAIChat("near", "http://llm.example/v1", "m7")
+
+
+def test_detail_has_kind_model_and_address() -> None:
+    model = OpenAIChat("near", "http://h:1/v1/chat/completions?token=x", "m7", api_key=KEY)
+    assert model.detail == "openai m7 at http://h:1/v1"
+
+
+def test_key_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        events_of(answer("Mount Everest."))
+        failing(status(401, {"error": {"message": KEY}}))
+    logged = caplog.text + repr(OpenAIChat("near", "http://h/v1", "m7", api_key=KEY))
+    assert "HTTP Request" in logged
+    assert KEY not in logged
+    assert ASKED not in logged
+    assert "Everest" not in logged
+
+
+def test_closing_twice() -> None:
+    async def test(_: Server, model: OpenAIChat) -> None:
+        await ask(model)
+        await model.aclose()
+        await model.aclose()
+
+    run(test, answer("Hi"))

@@ -1,0 +1,198 @@
+"""What a chat stream means, without a network."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_server import DONE, event, usage
+
+from llm import openai_stream
+from llm.chat import Finished, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.openai_stream import OpenAIStream
+
+START = event(role="assistant", content="")
+STOP = event(finish="stop")
+
+
+def read(*pieces: bytes) -> list[Token | Finished]:
+    stream = OpenAIStream("near")
+    events = [said for piece in pieces for said in stream.feed(piece)]
+    return events if events and isinstance(events[-1], Finished) else events + list(stream.end())
+
+
+def outcome(*pieces: bytes) -> tuple[list[Token | Finished], str]:
+    """Everything said, and the error's text or ""."""
+    stream = OpenAIStream("near")
+    said: list[Token | Finished] = []
+    try:
+        for piece in pieces:
+            for token in stream.feed(piece):
+                said.append(token)  # noqa: PERF402 - extend() would lose what came before the error
+        said.extend(stream.end())
+    except LlmError as error:
+        return said, str(error)
+    return said, ""
+
+
+def failure(*pieces: bytes) -> LlmError:
+    with pytest.raises(LlmError) as caught:
+        read(*pieces)
+    assert "near" in str(caught.value)
+    return caught.value
+
+
+def test_answer_with_usage() -> None:
+    events = read(START, event("Hi"), event(" there"), STOP, usage(12, 2), DONE)
+    assert events == [Token("Hi"), Token(" there"), Finished("stop", 12, 2)]
+
+
+def test_only_content_is_a_token() -> None:
+    reasoning = event(reasoning_content="hmm") + event(reasoning="hmm") + event(content=None, tool_calls=[])
+    assert read(START + reasoning + event("Hi") + STOP) == [Token("Hi"), Finished("stop")]
+
+
+def test_only_the_first_choice_is_heard() -> None:
+    other = b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "a"}}]}\n'
+    assert read(other, STOP) == [Token("a"), Finished("stop")]
+
+
+def test_whole_answer_of_a_service_that_cannot_stream() -> None:
+    body = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
+    assert read(json.dumps(body, indent=1).encode()) == [Token("Hi."), Finished("stop", 3, None)]
+
+
+def test_finish_reason_is_an_end_mark_without_done() -> None:
+    assert read(event("Hi"), STOP) == [Token("Hi"), Finished("stop")]
+
+
+def test_done_is_an_end_mark_without_finish_reason() -> None:
+    assert read(event("Hi"), DONE) == [Token("Hi"), Finished("done")]
+
+
+def test_nothing_counts_after_the_end() -> None:
+    stream = OpenAIStream("near")
+    said = list(stream.feed(event("Hi") + STOP + DONE + event("more") + b"<html>\n"))
+    assert [*said, *stream.feed(event("more")), *stream.end()] == [Token("Hi"), Finished("stop")]
+
+
+def test_character_cut_between_packets() -> None:
+    body = json.dumps({"choices": [{"delta": {"content": "é😀"}}]}, ensure_ascii=False).encode() + b"\n"
+    cut = body.index(b"\xf0") + 2
+    assert read(body[:cut], body[cut:], STOP)[0] == Token("é😀")
+
+
+def test_character_cut_into_two_escapes() -> None:
+    events = read(event("so \ud83d"), event("\ude00"), event("\ude00 ok"), STOP)
+    assert events == [Token("so "), Token("😀"), Token("\ufffd ok"), Finished("stop")]
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_aborted_answer_only_looks_complete(reason: str) -> None:
+    error = failure(event("Hi"), event(finish=reason), DONE)
+    assert isinstance(error, LlmBroken)
+    assert error.retryable
+    assert error.spoken == "My language model broke off in the middle of its answer."
+
+
+def test_filtered_answer_is_not_asked_again() -> None:
+    error = failure(event("Hi"), event(finish="content_filter"), DONE)
+    assert isinstance(error, LlmRefused)
+    assert not error.retryable
+    assert error.spoken == "My language model declined to answer that."
+
+
+@pytest.mark.parametrize(
+    ("body", "retryable"),
+    [
+        ({"error": {"message": "engine died", "type": "internal_server_error", "code": 500}}, True),
+        ({"error": {"message": "slow down", "type": "rate_limit_exceeded", "code": None}}, True),
+        ({"error": {"message": "too long", "type": "BadRequestError", "code": 400}}, False),
+        ({"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}, False),
+        ({"error": {"message": "no", "code": "content_filter"}}, False),
+        ({"error": "Model is overloaded", "error_type": "overloaded"}, True),
+        ({"error": "inputs must have less than 4096", "error_type": "validation"}, False),
+        ({"object": "error", "message": "bad", "code": 400}, False),
+    ],
+)
+def test_error_inside_the_stream(body: dict[str, object], retryable: bool) -> None:
+    error = failure(START, event("Hi"), b"data: " + json.dumps(body).encode() + b"\n\n", DONE)
+    assert isinstance(error, LlmRefused)
+    assert error.retryable is retryable
+
+
+def test_named_error_event() -> None:
+    assert isinstance(failure(b'event: error\ndata: {"message": "boom"}\n\n'), LlmRefused)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        event("Hi"),
+        b"",
+        b": ping\n\n",
+        START + STOP + DONE,
+        DONE,
+        b"data: {not json}\n\n",
+        b"data: 7\n\n",
+        b"data: " + b"[" * 100_000 + b"\n\n",
+        b'data: {"choices": [{"delta": {"content": 7}}]}\n\n',
+        b"<html>502</html>\n",
+    ],
+    ids=[
+        "no end mark",
+        "nothing",
+        "comments",
+        "no words",
+        "only done",
+        "no json",
+        "no object",
+        "nested",
+        "number",
+        "html",
+    ],
+)
+def test_what_is_no_answer_is_broken(body: bytes) -> None:
+    error = failure(body)
+    assert isinstance(error, LlmBroken)
+    assert error.retryable
+
+
+def test_web_page_names_the_proxy() -> None:
+    assert "proxy" in str(failure(b"<html>502</html>\n"))
+
+
+def test_line_over_the_limit_is_broken() -> None:
+    assert isinstance(failure(b"data: " + b"x" * (1 << 20) + b"x"), LlmBroken)
+
+
+def test_endless_answer_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_stream, "MAX_ANSWER_CHARS", 10)
+    said, error = outcome(event("12345"), event("67890"), event("x"))
+    assert said == [Token("12345"), Token("67890")]
+    assert "max_tokens" in error
+
+
+def test_fault_comes_after_what_was_said_before_it() -> None:
+    said, error = outcome(event("one") + event(" two") + b'data: {"error": "boom"}\n\n')
+    assert said == [Token("one"), Token(" two")]
+    assert "boom" in error
+
+
+EVENTS = st.sampled_from(
+    [START, event("Hi"), event(" é😀"), event("\ud83d"), event("\ude00"), event(reasoning="x"), b": ping\n\n",
+     usage(1, 2), STOP, DONE, event(finish="abort"), b'data:{"error":"no"}\r\n\r\n',
+     b'{"choices": [{"delta": {"content": "b"}}]}\n',
+     'data: {"choices": [{"delta": {"content": "日本"}}]}\n\n'.encode(), b"<p>\n"]
+)  # fmt: skip
+
+
+@given(st.lists(EVENTS, max_size=10), st.lists(st.integers(0, 1500), max_size=30))
+def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+    body = b"".join(events)
+    edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
+    pieces = [body[start:stop] for start, stop in pairwise(edges)]
+    assert outcome(*pieces) == outcome(body)
+    assert outcome(*(bytes([byte]) for byte in body)) == outcome(body)

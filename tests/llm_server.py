@@ -1,0 +1,199 @@
+"""A service that does as its script says, faults included, on a real loopback socket.
+
+A script is a tuple of steps for one connection's next POST; the last script of a server serves all further ones.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+
+from llm.chat import ChatEvent, ChatModel, Message
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+HEAD_UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+DONE = b"data: [DONE]\n\n"
+
+HELLO = (Message("system", "You are terse."), Message("user", "what is the tallest mountain"))
+"""What tests ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing for a while, except that the client's leaving ends the script."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drip:
+    """The same bytes again and again until the client leaves."""
+
+    data: bytes
+    every_s: float
+
+
+class Close:
+    """End the connection in good order."""
+
+
+class Abort:
+    """Reset the connection."""
+
+
+Step = bytes | Wait | Drip | Close | Abort
+Script = tuple[Step, ...]
+
+
+def event(content: str | None = None, *, finish: str | None = None, **delta: object) -> bytes:
+    """One chat.completion.chunk as SSE."""
+    fields = delta if content is None else {"content": content, **delta}
+    choice = {"index": 0, "delta": fields, "finish_reason": finish}
+    return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
+
+
+def usage(prompt_tokens: int, completion_tokens: int) -> bytes:
+    """The closing chunk that counts tokens."""
+    counts = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    return b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n"
+
+
+def chunk(data: bytes) -> bytes:
+    """In chunked transfer encoding."""
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def answer(*texts: str) -> Script:
+    """A whole answer without faults."""
+    body = event(role="assistant", content="") + b"".join(map(event, texts)) + event(finish="stop") + DONE
+    return (HEAD, chunk(body), LAST_CHUNK)
+
+
+def status(code: int, body: object = None, headers: str = "") -> Script:
+    """An answer other than 200."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return (f"HTTP/1.1 {code} X\r\n{headers}content-length: {len(data)}\r\n\r\n".encode() + data,)
+
+
+@dataclass
+class Seen:
+    """One request, as the server saw it."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Server:
+    """What a test may ask of its server.
+
+    Attributes:
+        url: Base url of the service.
+        seen: Requests so far.
+        connections: Connections accepted so far.
+        open: Those that are open.
+        quiet: Set while none is.
+        left_at_s: Loop time at which the client was seen to have left a script before its end.
+    """
+
+    scripts: list[Script]
+    url: str = ""
+    seen: list[Seen] = field(default_factory=list)
+    connections: int = 0
+    open: set[asyncio.StreamWriter] = field(default_factory=set)
+    quiet: asyncio.Event = field(default_factory=asyncio.Event)
+    left_at_s: asyncio.Future[float] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @property
+    def posts(self) -> list[Seen]:
+        """The requests that asked for an answer."""
+        return [request for request in self.seen if request.method == "POST"]
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection."""
+        self.connections += 1
+        self.open.add(writer)
+        self.quiet.clear()
+        try:
+            while True:
+                await self._one_request(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            self.open.discard(writer)
+            if not self.open:
+                self.quiet.set()
+
+    async def hang_up(self) -> None:
+        """Close what is open, and wait until the last script has noticed."""
+        for writer in self.open:
+            writer.transport.abort()
+        if self.open:
+            async with asyncio.timeout(1):
+                await self.quiet.wait()
+
+    async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        request_line, *lines = head.split("\r\n")
+        method, path, _ = request_line.split(" ", 2)
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.seen.append(Seen(method, path, headers, body))
+        if method == "GET":
+            script = status(200, {"data": []})
+        else:
+            script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        for step in script:
+            await self._do(step, reader, writer)
+
+    async def _do(self, step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        match step:
+            case bytes():
+                writer.write(step)
+                await writer.drain()
+            case Wait(seconds):
+                await self._wait(seconds, reader)
+            case Drip(data, every_s):
+                while True:
+                    writer.write(data)
+                    await self._wait(every_s, reader)
+            case Close():
+                raise ConnectionError("as the script says")
+            case Abort():
+                writer.transport.abort()
+                raise ConnectionError("as the script says")
+
+    async def _wait(self, seconds: float, reader: asyncio.StreamReader) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await reader.read(1)
+        except TimeoutError:
+            return
+        finally:
+            if reader.at_eof() and not self.left_at_s.done():
+                self.left_at_s.set_result(asyncio.get_running_loop().time())
+        raise ConnectionError("the client has left")
+
+
+@asynccontextmanager
+async def serving(*scripts: Script) -> AsyncGenerator[Server]:
+    """Serve scripts on a free loopback port."""
+    server = Server(list(scripts))
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield server
+    finally:
+        listener.close()
+        await server.hang_up()
+
+
+async def ask(model: ChatModel, messages: Sequence[Message] = HELLO) -> list[ChatEvent]:
+    """All events of one answer."""
+    async with aclosing(model.stream(messages)) as events:
+        return [event async for event in events]
