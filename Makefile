@@ -1,0 +1,53 @@
+# make run: talk (sets up what is missing first).   make test: everything that CI checks.
+
+PYTHON ?=
+BIN := .venv/bin
+export PYTHON
+
+.PHONY: help setup setup-dev run test check quick bench lock clean
+
+help:
+	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
+	@echo "make test     format, lint, types and all tests"
+	@echo "make quick    the fast tests only"
+	@echo "make check    format, lint and types only"
+	@echo "make bench    the measurements behind the README's figures"
+	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another)"
+	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
+	@echo "make clean    remove .venv and caches"
+
+setup:
+	@deploy/setup.sh
+
+setup-dev:
+	@deploy/setup.sh --dev
+
+run: setup
+	@$(BIN)/repartee demo
+
+test: check
+	$(BIN)/python -m pytest
+
+check: setup-dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy --strict
+
+quick: setup-dev
+	$(BIN)/python -m pytest -m "not slow"
+
+bench: setup-dev
+	@set -e; for file in bench/*.py; do echo "== $$file"; $(BIN)/python -m bench.$$(basename $$file .py); done
+
+# Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
+# a word of which index they came from.
+UPGRADE :=
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet $(UPGRADE)
+
+lock:
+	$(LOCK) pyproject.toml --group build --output-file requirements.lock
+	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find assistant audio llm web tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

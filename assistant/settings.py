@@ -1,0 +1,247 @@
+"""What can be set: one frozen dataclass per section of config.toml, checked when made.
+
+Each field's annotation says what it means and what it may be. The comments in config.toml, the table in
+docs/configuration.md and the texts of errors come from here (tests/config_texts.py writes the first two).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from assistant.setting_keys import About, Key, Section, keys_of
+
+Profile = Literal["eager", "balanced", "patient"]
+VadEngine = Literal["cascade", "silero", "webrtc"]
+SttEngine = Literal["auto", "pocketsphinx"]
+TtsEngine = Literal["auto", "espeak-ng"]
+EndpointKind = Literal["openai"]
+
+PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
+"""The silence that ends a turn, by profile, where `turn.hangover_ms` is 0."""
+
+_PROFILES_TEXT = ", ".join(f"{name} {ms}" for name, ms in PROFILE_HANGOVER_MS.items())
+_INSTRUCTIONS = (
+    "You are Repartee, a voice assistant. Everything you write is spoken aloud. Answer in one to three short "
+    "sentences of plain words, the most useful first: no lists, markdown, links or emoji. Write numbers, dates and "
+    "units as one says them. If you do not know, say so. Answer in the language you are spoken to in."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSection(Section):
+    """Who answers."""
+
+    language: Annotated[
+        str,
+        About(
+            "Language of the conversation, through speech recognition, instructions and voice.",
+            pattern=r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*",
+            form="a language code such as en or de",
+        ),
+    ] = "en"
+    instructions: Annotated[str, About("What the language model is told before every conversation.")] = _INSTRUCTIONS
+    greeting: Annotated[str, About("Spoken when a conversation begins; empty: nothing.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSection(Section):
+    """When a turn ends, and who has the floor."""
+
+    profile: Annotated[
+        Profile,
+        About(f"How soon a silence ends the turn (ms of silence: {_PROFILES_TEXT})."),
+    ] = "balanced"
+    hangover_ms: Annotated[
+        int,
+        About("Silence that ends the turn; 0: as the profile says.", unit="ms", low=100, high=3000, zero=True),
+    ] = 0
+    speculate_after_ms: Annotated[
+        int,
+        About(
+            "Silence after which a reply is prepared, unheard, in case the turn is over; 0: never.",
+            unit="ms",
+            low=40,
+            high=1000,
+            zero=True,
+        ),
+    ] = 0
+    interrupt_after_ms: Annotated[
+        int, About("Voice during a reply that interrupts it; less is taken for a cough.", unit="ms", low=100, high=2000)
+    ] = 300
+    max_turn_s: Annotated[
+        float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
+    ] = 60.0
+    stuck_after_s: Annotated[
+        float, About("Without progress for so long, the assistant listens again.", unit="s", low=2, high=120)
+    ] = 10.0
+    pre_roll_ms: Annotated[
+        int,
+        About(
+            "Sound kept from before the detected start, so that no first word is clipped.", unit="ms", low=0, high=1000
+        ),
+    ] = 300
+
+    @property
+    def hangover_in_use_ms(self) -> int:
+        """`hangover_ms`, or the profile's where that is 0."""
+        return self.hangover_ms or PROFILE_HANGOVER_MS[self.profile]
+
+
+@dataclass(frozen=True, slots=True)
+class VadSection(Section):
+    """Voice activity detection."""
+
+    engine: Annotated[VadEngine, About("Which detector; cascade is silero, asleep while webrtc hears nothing.")] = (
+        "cascade"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SttSection(Section):
+    """Speech to text."""
+
+    engine: Annotated[SttEngine, About("Which recognizer; auto: the best one at hand.")] = "auto"
+    timeout_s: Annotated[
+        float, About("Longest wait for the words once the turn is over.", unit="s", low=0.1, high=60)
+    ] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSection(Section):
+    """A service that runs a language model; of several, the first is asked."""
+
+    name: Annotated[str, About("What screen and trace call it.", pattern=r".*\S.*", form="a text, not empty")]
+    kind: Annotated[EndpointKind, About("What it speaks: openai is any OpenAI-compatible service.")] = "openai"
+    url: Annotated[
+        str,
+        About(
+            "Base address, as in https://host/v1.",
+            pattern=r"https?://[^\s/?#@]+([/?#]\S*)?",
+            form="an http:// or https:// address without a user name or password",
+            private=True,
+        ),
+    ]
+    model: Annotated[str, About("Model, as the service names it.", pattern=r".*\S.*", form="a text, not empty")]
+    api_key_env: Annotated[
+        str,
+        About(
+            "Name of the environment variable that holds the key; empty: no key.",
+            pattern=r"([A-Za-z_][A-Za-z0-9_]*)?",
+            form="the name of an environment variable that holds the key (not the key itself), or empty",
+            private=True,
+        ),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: the key, and what is allowed."""
+        Section.__post_init__(self)
+        try:
+            address = urlsplit(self.url)
+            whole = bool(address.hostname) and address.port != 0
+        except ValueError:
+            whole = False
+        if not whole:
+            raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
+
+
+@dataclass(frozen=True, slots=True)
+class LlmSection(Section):
+    """The language model."""
+
+    first_token_timeout_s: Annotated[
+        float, About("Longest wait for the first word of an answer.", unit="s", low=0.1, high=120)
+    ] = 8.0
+    token_gap_timeout_s: Annotated[float, About("Longest wait for each further word.", unit="s", low=0.1, high=120)] = (
+        5.0
+    )
+    connect_timeout_s: Annotated[float, About("Longest wait for a connection.", unit="s", low=0.1, high=60)] = 3.0
+    max_tokens: Annotated[int, About("Longest answer.", unit="tokens", low=1, high=32768)] = 400
+    temperature: Annotated[float, About("How free the choice of words is; 0: always the likeliest.", low=0, high=2)] = (
+        0.7
+    )
+    max_history_turns: Annotated[
+        int, About("How many turns back the model is reminded of.", unit="turns", low=1, high=1000)
+    ] = 20
+    endpoints: tuple[EndpointSection, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: the key, and what is allowed."""
+        Section.__post_init__(self)
+        names = [endpoint.name for endpoint in self.endpoints]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f'endpoints: two are named "{name}"; each needs a name of its own')
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsSection(Section):
+    """Built-in answers that need no model: time, date, arithmetic, units."""
+
+    enabled: Annotated[bool, About("Whether the built-in skills answer at all.")] = True
+    before_llm: Annotated[bool, About("Whether a skill that fits answers before a language model is asked.")] = True
+
+
+@dataclass(frozen=True, slots=True)
+class TtsSection(Section):
+    """Text to speech."""
+
+    engine: Annotated[TtsEngine, About("Which voice engine; auto: the best one at hand.")] = "auto"
+    voice: Annotated[str, About("Voice, as the engine names it; empty: one of the conversation's language.")] = ""
+    speed: Annotated[float, About("How fast it speaks; 1 is the voice's own pace.", low=0.5, high=2)] = 1.0
+    volume_dbfs: Annotated[float, About("Loudness of speech.", unit="dBFS", low=-60, high=0)] = -20.0
+    timeout_s: Annotated[
+        float, About("Longest wait for the first sound of a sentence.", unit="s", low=0.1, high=60)
+    ] = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSection(Section):
+    """The account of every millisecond."""
+
+    dir: Annotated[
+        Path,
+        About(
+            "Folder for the traces; a relative one lies in the working directory.",
+            pattern=r".+",
+            form="a folder's path",
+        ),
+    ] = Path("traces")
+    words: Annotated[bool, About("Whether traces hold the words that were said; they are personal.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerSection(Section):
+    """The reply's way to the ear."""
+
+    duck_db: Annotated[
+        float, About("How far a reply is turned down while somebody speaks into it.", unit="dB", low=-60, high=0)
+    ] = -18.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    assistant: AssistantSection = AssistantSection()
+    turn: TurnSection = TurnSection()
+    vad: VadSection = VadSection()
+    stt: SttSection = SttSection()
+    llm: LlmSection = LlmSection()
+    skills: SkillsSection = SkillsSection()
+    tts: TtsSection = TtsSection()
+    trace: TraceSection = TraceSection()
+    speaker: SpeakerSection = SpeakerSection()
+
+
+DEFAULTS = Settings()
+
+SECTIONS: tuple[str, ...] = tuple(field.name for field in fields(Settings))
+"""The sections, in the order of config.toml."""
+
+KEYS: Mapping[str, Key] = MappingProxyType(
+    {f"{section}.{key.name}": key for section in SECTIONS for key in keys_of(type(getattr(DEFAULTS, section)))}
+)
+"""Every key that is one value, by its dotted name, in the order of config.toml."""

@@ -1,0 +1,130 @@
+#!/bin/sh
+# Sets up .venv from the pinned lock: what `make setup` runs. With --dev also the tools of `make check` and the tests.
+# Done once, it does nothing and needs no network until a lock, pyproject.toml, the place or the Python changes.
+set -eu
+
+cd "$(dirname "$0")/.."
+place=$(pwd -P)
+venv=.venv
+log=$venv/setup.log
+kind=run
+lock=requirements.lock
+if [ "${1:-}" = --dev ]; then
+    kind=dev
+    lock=requirements-dev.lock
+fi
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+# The base of an active virtual environment, not the environment itself: .venv may be removed below.
+find_python() {
+    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+        found=$("$name" -c 'import sys
+if sys.version_info >= (3, 11): print(getattr(sys, "_base_executable", "") or sys.executable)' 2>/dev/null) || continue
+        if [ -n "$found" ]; then
+            echo "$found"
+            return
+        fi
+    done
+    seen=$("${PYTHON:-python3}" --version 2>&1) || seen="no Python at all"
+    fail "Python 3.11 or newer is needed, found: $seen. Name another one with: make setup PYTHON=/path/to/python3"
+}
+
+# What the installed state depends on. The same python in the same place with the same pins: nothing to do.
+fingerprint() {
+    "$python" - "$place" requirements.lock requirements-dev.lock pyproject.toml <<'END'
+import hashlib, sys
+digest = hashlib.sha256(repr((sys.argv[1], sys.version, sys.executable)).encode())
+for name in sys.argv[2:]:
+    with open(name, "rb") as file:
+        digest.update(hashlib.sha256(file.read()).digest())
+print(digest.hexdigest()[:16])
+END
+}
+
+is_usable() {
+    [ -f "$venv/bin/activate" ] && grep -qF "$place/$venv" "$venv/bin/activate" || return 1
+    wanted=$("$python" -c 'import sys; print(sys.version)')
+    [ "$("$venv/bin/python" -c 'import sys, pip; print(sys.version)' 2>/dev/null)" = "$wanted" ]
+}
+
+# Debian packs ensurepip (python3-venv) and PortAudio apart from what needs them.
+missing_packages() {
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    [ "$(uname -s)" != Linux ] ||
+        "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("portaudio") is None)' || echo libportaudio2
+}
+
+install_packages() {
+    packages=$(missing_packages | tr '\n' ' ')
+    packages=${packages% }
+    [ -n "$packages" ] || return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing $packages with apt-get"
+        apt_log=$(mktemp)
+        { apt-get update -qq &&
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } \
+            >"$apt_log" 2>&1 || { grep '^[EW]:' "$apt_log" | head -n 3 >&2 || true; }
+        rm -f "$apt_log"
+        packages=$(missing_packages | tr '\n' ' ')
+        packages=${packages% }
+        [ -n "$packages" ] || return 0
+    fi
+    remedy="install with: sudo apt-get install $packages"
+    case " $packages " in
+    *" python3-venv "*)
+        fail "$python cannot make virtual environments (no ensurepip); $remedy (or name another Python: make setup PYTHON=...)" ;;
+    esac
+    say "PortAudio is missing: no microphone or loudspeaker here, everything else works; $remedy"
+}
+
+# Quick to give up, unless the user's own pip settings say how patient to be.
+pip_install() {
+    PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-15} "$venv/bin/python" -m pip install --retries 2 \
+        --disable-pip-version-check --no-input --progress-bar off "$@" >>"$log" 2>&1 </dev/null || explain_failure
+}
+
+# pip blames the package where it means the network, so its own words stand in the log only.
+explain_failure() {
+    pin=$(sed -n 's/^ERROR: No matching distribution found for //p' "$log" | head -n 1)
+    if grep -q 'after connection broken by\|Read timed out\|ProxyError' "$log"; then
+        cause="the package index cannot be reached${pin:+ (for $pin)}; check the network, or name a mirror in PIP_INDEX_URL"
+    elif grep -q 'No space left on device' "$log"; then
+        cause="the disk is full; about 1.5 GB are needed"
+    elif [ -n "$pin" ]; then
+        cause="the package index has no $pin for this Python and system; name another Python (make setup PYTHON=...) or index (PIP_INDEX_URL)"
+    else
+        cause=$(grep '^ERROR' "$log" | head -n 1 | cut -c1-300)
+    fi
+    fail "${cause:-pip failed}. Then run make again. Everything pip said: $log"
+}
+
+python=$(find_python)
+state=$(fingerprint)
+# A dev environment holds everything that a run environment does.
+if [ -x "$venv/bin/python" ]; then
+    [ -e "$venv/.setup-dev-$state" ] && exit 0
+    [ -e "$venv/.setup-$kind-$state" ] && exit 0
+fi
+
+began=$(date +%s)
+install_packages
+if [ -e "$venv" ] && ! is_usable; then
+    say "$venv is broken, moved or of another Python: making it anew"
+    rm -rf "$venv"
+fi
+if [ ! -e "$venv" ]; then
+    say "making $venv with Python $("$python" -c 'import platform; print(platform.python_version())')"
+    "$python" -m venv "$venv" || { rm -rf "$venv"; fail "$python -m venv failed, see above"; }
+fi
+rm -f "$venv"/.setup-*
+: >"$log"
+say "installing the pinned dependencies ($lock, about 0.6 GB; a minute or so)"
+pip_install --require-hashes -r "$lock"
+pip_install --no-build-isolation --no-deps -e .
+: >"$venv/.setup-$kind-$state"
+say "ready after $(($(date +%s) - began)) s"

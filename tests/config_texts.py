@@ -1,0 +1,126 @@
+"""config.toml and the table in docs/configuration.md, written from assistant/settings.py.
+
+`python tests/config_texts.py` in the repository's root writes both; tests/assistant/test_config.py compares them.
+"""
+
+import textwrap
+from pathlib import Path
+
+from assistant.config_sources import ENDPOINT_KEYS
+from assistant.config_words import spelled
+from assistant.setting_keys import Key, keys_of
+from assistant.settings import DEFAULTS, SECTIONS, EndpointSection
+
+ROOT = Path(__file__).parent.parent
+CONFIG_FILE = ROOT / "config.toml"
+DOCS_FILE = ROOT / "docs" / "configuration.md"
+
+TABLE_BEGINS = "<!-- Written by tests/config_texts.py: -->\n"
+TABLE_ENDS = "<!-- End. -->\n"
+
+_HEAD = (
+    "Repartee's settings. Every key is here with its default: change what you want in a copy; a key left out keeps its "
+    "default. REPARTEE_<SECTION>_<KEY> in the environment goes before this file, and the flag --set section.key=value "
+    "before both; `repartee config` shows what is in effect and where it comes from."
+)
+_ENDPOINTS_HEAD = (
+    "Services that run a language model; without any, the built-in skills answer. Each [[llm.endpoints]] is one. Keys "
+    "are never written here: api_key_env names the environment variable that holds one."
+)
+_EXAMPLES = (
+    EndpointSection(name="local", url="http://127.0.0.1:8000/v1", model="qwen2.5-7b-instruct"),
+    EndpointSection(name="cloud", url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="OPENAI_API_KEY"),
+)
+
+
+def config_toml() -> str:
+    """The whole of config.toml."""
+    parts = [_comment(_HEAD)]
+    for section in SECTIONS:
+        values = getattr(DEFAULTS, section)
+        parts.append(f"\n[{section}]  # {_meaning(type(values))}\n")
+        for key in keys_of(type(values)):
+            parts.append(_comment(_about(key)))
+            parts.append(f"{key.name} = {_value(getattr(values, key.name))}\n")
+        if section == "llm":
+            parts.append(_endpoint_examples())
+    return "".join(parts)
+
+
+def markdown_tables() -> str:
+    """The tables of docs/configuration.md, one for each section."""
+    parts = []
+    for section in SECTIONS:
+        values = getattr(DEFAULTS, section)
+        parts.append(f"### `[{section}]`\n\n{_meaning(type(values))}\n\n")
+        parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
+        for key in keys_of(type(values)):
+            default = spelled(getattr(values, key.name))
+            parts.append(_row(key.name, f"`{_shortened(default)}`", key.allowed, key.about.text))
+        parts.append("\n")
+        if section == "llm":
+            parts.append(f"### `[[llm.endpoints]]`\n\n{_meaning(EndpointSection)}\n\n")
+            parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
+            for key in ENDPOINT_KEYS.values():
+                default = {"kind": '`"openai"`', "api_key_env": '`""`'}.get(key.name, "required")
+                parts.append(_row(key.name, default, key.allowed, key.about.text))
+            parts.append("\n")
+    return "".join(parts)
+
+
+def docs_with(tables: str, page: str) -> str:
+    """The page with its tables replaced."""
+    before, begins, rest = page.partition(TABLE_BEGINS)
+    _, ends, after = rest.partition(TABLE_ENDS)
+    assert begins
+    assert ends
+    return f"{before}{begins}\n{tables}{ends}{after}"
+
+
+def _endpoint_examples() -> str:
+    parts = ["\n", _comment(_ENDPOINTS_HEAD)]
+    parts += [_comment(f"  {key.name}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
+    for example in _EXAMPLES:
+        lines = [f"{name} = {_value(getattr(example, name))}" for name in ENDPOINT_KEYS if getattr(example, name)]
+        parts.append(_comment("\n".join(["", "[[llm.endpoints]]", *lines])))
+    return "".join(parts)
+
+
+def _about(key: Key) -> str:
+    plain = key.kind is bool or key.allowed == "a text"
+    return key.about.text if plain else f"{key.about.text} {key.allowed[0].upper()}{key.allowed[1:]}."
+
+
+def _comment(text: str) -> str:
+    lines = [short for line in text.split("\n") for short in _wrapped(line)]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = "    " if line.startswith(" ") else ""
+    return textwrap.wrap(line, 112, subsequent_indent=indent) or [""]
+
+
+def _value(value: object) -> str:
+    text = spelled(value)
+    if len(text) < 100:
+        return text
+    return '"""\\\n' + "\n".join(f"{line} \\" for line in textwrap.wrap(text[1:-1], 114))[:-2] + '"""'
+
+
+def _meaning(section: type) -> str:
+    return (section.__doc__ or "").partition("\n")[0]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else f'{text[:36]}…"'
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    CONFIG_FILE.write_text(config_toml(), encoding="utf-8")
+    page = DOCS_FILE.read_text(encoding="utf-8")
+    DOCS_FILE.write_text(docs_with(markdown_tables(), page), encoding="utf-8")

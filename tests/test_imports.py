@@ -1,0 +1,208 @@
+"""Imports point one way: web -> assistant -> audio, llm; and only assistant/build.py names concrete engines."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT: Mapping[str, frozenset[str]] = {
+    "audio": frozenset(),
+    "llm": frozenset(),
+    "assistant": frozenset({"audio", "llm"}),
+    "web": frozenset({"assistant", "audio", "llm"}),
+}
+OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
+
+BUILD = "assistant.build"
+ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
+PORTS = frozenset({"llm.chat", "llm.errors"})
+"""Besides the engine packages themselves, what the rest may know of them."""
+
+CLOCKS = frozenset({"time", "time_ns"})
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module's dotted name, its syntax tree, and whether it is a package's `__init__`."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool = False
+
+
+def modules_of(*packages: str) -> list[Module]:
+    found = []
+    for package in packages:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            found.append(Module(name, ast.parse(file.read_text(encoding="utf-8"), str(file)), is_package))
+    return found
+
+
+def module(name: str, source: str, *, is_package: bool = False) -> Module:
+    return Module(name, ast.parse(source), is_package)
+
+
+def imports_of(module: Module, names: frozenset[str]) -> Iterator[str]:
+    """The modules that one imports anywhere in it, also inside functions; of `names` where it is one of them.
+
+    `from audio import vad` is audio.vad where that is a module, else audio.
+    """
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.name.split(".")
+            kept = len(parts) - node.level + module.is_package
+            base = ".".join([*parts[: kept if node.level else 0], *(node.module.split(".") if node.module else ())])
+            yield from (f"{base}.{a.name}" if f"{base}.{a.name}" in names else base for a in node.names)
+
+
+def graph_of(modules: list[Module]) -> dict[str, set[str]]:
+    """Module to the modules it imports."""
+    names = frozenset(module.name for module in modules)
+    return {module.name: set(imports_of(module, names)) for module in modules}
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
+    """Imports of one of our packages by another that may not."""
+    return [
+        f"{importer} imports {imported}"
+        for importer, targets in graph.items()
+        for imported in sorted(targets)
+        if top(imported) in OURS - {top(importer)} - MAY_IMPORT[top(importer)]
+    ]
+
+
+def engine_package_of(name: str) -> str | None:
+    """The engine package that a module belongs to, unless it is a port: the package itself, or one of PORTS."""
+    if name in PORTS:
+        return None
+    return next((package for package in ENGINE_PACKAGES if name.startswith(f"{package}.")), None)
+
+
+def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
+    """Imports of concrete engines outside their own package and build.py."""
+    return [
+        f"{importer} imports {imported}"
+        for importer, targets in graph.items()
+        if importer != BUILD
+        for imported in sorted(targets)
+        if (package := engine_package_of(imported)) and not f"{importer}.".startswith(f"{package}.")
+    ]
+
+
+def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a ring, the first again at the end; empty if there is none."""
+    done: set[str] = set()
+    path: list[str] = []
+
+    def visit(name: str) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done or name not in graph:
+            return []
+        path.append(name)
+        ring = next((found for target in sorted(graph[name]) if (found := visit(target))), [])
+        path.pop()
+        done.add(name)
+        return ring
+
+    return next((ring for name in graph if (ring := visit(name))), [])
+
+
+def wall_clock_lines(module: Module) -> list[int]:
+    """Lines that read the time of day: `time.time`, or a name imported from there."""
+    lines = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "time":
+            lines += [node.lineno for alias in node.names if alias.name in CLOCKS]
+        elif isinstance(node, ast.Attribute) and node.attr in CLOCKS:
+            lines += [node.lineno] if isinstance(node.value, ast.Name) and node.value.id == "time" else []
+    return lines
+
+
+@pytest.fixture(scope="module")
+def packages() -> list[Module]:
+    return modules_of(*MAY_IMPORT)
+
+
+@pytest.fixture(scope="module")
+def graph(packages: list[Module]) -> dict[str, set[str]]:
+    return graph_of(packages)
+
+
+def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+    assert "audio.units" in graph["audio.frame"]  # the graph is not empty
+    assert against_direction(graph) == []
+
+
+def test_only_build_names_concrete_engines(graph: dict[str, set[str]]) -> None:
+    assert any(engine_package_of(name) for name in graph)
+    assert engines_named(graph) == []
+
+
+def test_no_modules_import_each_other_in_a_ring(graph: dict[str, set[str]]) -> None:
+    assert cycle_of(graph) == []
+
+
+def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
+    everybody = [*packages, *modules_of("bench")]
+    assert {module.name: lines for module in everybody if (lines := wall_clock_lines(module))} == {}
+
+
+# The rules themselves, on what they must find.
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("audio.frame", "import llm"),
+        ("audio.frame", "from assistant.turns import Turns"),
+        ("llm.chat", "def f():\n    from audio.units import Pcm"),
+        ("assistant.build", "import web.wire"),
+        ("assistant.build", "from tests import conftest"),
+        ("web.app", "import bench.vad"),
+    ],
+)
+def test_an_import_against_the_direction_is_found(importer: str, source: str) -> None:
+    assert len(against_direction(graph_of([module(importer, source)]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("importer", "source", "named"),
+    [
+        ("assistant.session", "from audio.vad.webrtc import WebrtcVad", 1),
+        ("assistant.session", "from audio.vad import webrtc", 1),
+        ("web.app", "import llm.openai", 1),
+        ("assistant.cli", "from assistant.skills.chat import SkillsChat", 1),
+        ("audio.stt.pocketsphinx", "from audio.vad.webrtc import WebrtcVad", 1),
+        ("assistant.build", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("assistant.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
+    ],
+)
+def test_a_named_engine_is_found(importer: str, source: str, named: int) -> None:
+    known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
+    assert len(engines_named(graph_of([*known, module(importer, source)]))) == named
+
+
+def test_relative_imports_are_followed() -> None:
+    modules = [module("a", "", is_package=True), module("a.b", "from . import c"), module("a.c", "from .b import x")]
+    assert cycle_of(graph_of(modules)) == ["a.b", "a.c", "a.b"]
+    package = module("a.d", "from .e import x", is_package=True)
+    assert graph_of([package]) == {"a.d": {"a.d.e"}}
+
+
+@pytest.mark.parametrize("source", ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"])
+def test_a_wall_clock_is_found(source: str) -> None:
+    assert len(wall_clock_lines(module("x", source))) == 1

@@ -1,0 +1,89 @@
+"""Small facts about the repository that nothing else would notice."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+_PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", re.MULTILINE)
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def pins(lock: str) -> set[tuple[str, str]]:
+    return set(_PIN.findall(text_of(lock)))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_locks_name_no_registry_and_no_place(lock: str) -> None:
+    assert "hash=sha256:" in text_of(lock)
+    assert not re.search(r"://|^-|@ |^\s*#", text_of(lock), re.MULTILINE)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_pin_of_a_lock_has_a_hash(lock: str) -> None:
+    blocks = re.split(r"\n(?=\S)", text_of(lock).strip())
+    assert len(blocks) > 30
+    assert [block.split("\n")[0] for block in blocks if not _PIN.match(block) or "--hash=sha256:" not in block] == []
+
+
+def test_the_development_lock_holds_the_other_one() -> None:
+    assert pins("requirements.lock") < pins("requirements-dev.lock")
+
+
+def test_every_dependency_is_locked() -> None:
+    project = tomllib.loads(text_of("pyproject.toml"))
+    groups: dict[str, list[str]] = project["dependency-groups"]
+    wanted = {
+        "requirements.lock": [*project["project"]["dependencies"], *groups["build"]],
+        "requirements-dev.lock": groups["dev"],
+    }
+    for lock, requirements in wanted.items():
+        names = {re.split(r"[\[<>=!~; ]", requirement)[0].lower() for requirement in requirements}
+        assert names - {name for name, _ in pins(lock)} == set(), lock
+
+
+def test_the_wheel_carries_the_settings_where_they_are_looked_for() -> None:
+    wheel = tomllib.loads(text_of("pyproject.toml"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"]["config.toml"] == "assistant/config.toml"
+
+
+@pytest.mark.parametrize("script", [".ci/run", "deploy/setup.sh"])
+def test_scripts_can_be_run(script: str) -> None:
+    assert text_of(script).startswith("#!/bin/sh\n")
+    assert (ROOT / script).stat().st_mode & 0o111 == 0o111
+
+
+def test_help_names_every_target_of_the_makefile() -> None:
+    makefile = text_of("Makefile")
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    told = set(re.findall(r'@echo "make ([a-z-]+) ', makefile))
+    assert told == set(phony.split()) - {"help", "setup-dev"}
+    assert set(re.findall(r"^([a-z-]+):(?!=)", makefile, re.MULTILINE)) == set(phony.split())
+
+
+def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
+    """In a copy: the script removes what it finds broken."""
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
+    old = tmp_path / "python"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2\nexit 0\n')
+    old.chmod(0o755)
+    done = subprocess.run(
+        [tmp_path / "deploy" / "setup.sh"],
+        env={"PYTHON": str(old), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("setup: Python 3.11 or newer is needed, found: Python 3.9.2. ")
+    assert not (tmp_path / ".venv").exists()
