@@ -38,12 +38,14 @@ from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
 
+SOME_SEGMENT = SegmentId(0)
+
 
 def at(ms: float) -> Samples:
     return samples_of_ms(ms)
 
 
-def words(text: str, segment: SegmentId = SegmentId(0)) -> Words:
+def words(text: str, segment: SegmentId = SOME_SEGMENT) -> Words:
     return Words(segment, Samples(0), text)
 
 
@@ -56,6 +58,9 @@ class Scene:
         self.edge_ms = 0.0
         self.speaking = False
         self.effects: list[Effect] = []
+
+    def floor(self) -> Floor:
+        return self.turns.floor
 
     def tell(self, event: Event) -> tuple[Effect, ...]:
         effects = self.turns.tell(event)
@@ -91,7 +96,7 @@ class Scene:
         self.silence(500)
         reply = ReplyId(1, 1)
         self.transcribed(reply, text)
-        assert self.turns.floor is Floor.REPLY
+        assert self.floor() is Floor.REPLY
         if audible:
             self.playing(reply, words_heard)
         return reply
@@ -106,15 +111,15 @@ def test_a_plain_turn() -> None:
     assert scene.voice(800) == (OpenSegment(SegmentId(at(200)), at(500)),)
     assert scene.silence(380) == ()
     assert scene.silence(20) == (Transcribe(FIRST, SegmentId(at(200)), at(1300)), Endpoint(1))
-    assert scene.turns.floor is Floor.ENDED
+    assert scene.floor() is Floor.ENDED
     assert scene.transcribed(FIRST, " what time is it ") == (
         Prepare(FIRST, "what time is it"),
         Commit(FIRST, "what time is it", at(1300)),
         CloseSegment(SegmentId(at(200))),
     )
-    assert scene.turns.floor is Floor.REPLY
+    assert scene.floor() is Floor.REPLY
     assert scene.tell(ReplyEnded(at(3000), FIRST)) == ()
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 def test_the_pre_roll_does_not_reach_into_the_turn_before() -> None:
@@ -130,7 +135,7 @@ def test_speculation_prepares_before_the_endpoint_and_commits_at_it() -> None:
     scene.voice(800)
     assert scene.silence(100) == (Transcribe(FIRST, SegmentId(0), at(800)),)
     assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello"),)
-    assert scene.turns.floor is Floor.USER
+    assert scene.floor() is Floor.USER
     assert scene.silence(280) == ()
     assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", at(800)), CloseSegment(SegmentId(0)))
 
@@ -152,9 +157,9 @@ def test_going_on_while_the_words_are_awaited_reopens_the_turn() -> None:
     scene = Scene()
     scene.voice(800)
     scene.silence(500)
-    assert scene.turns.floor is Floor.ENDED
+    assert scene.floor() is Floor.ENDED
     assert scene.voice(20) == (Drop(FIRST, "went on"),)
-    assert scene.turns.floor is Floor.USER
+    assert scene.floor() is Floor.USER
 
 
 def test_going_on_before_anything_was_heard_retracts_and_joins() -> None:
@@ -177,7 +182,7 @@ def test_going_on_within_the_first_word_retracts_after_a_moment() -> None:
     assert scene.voice(20) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.voice(260) == ()
     assert scene.voice(20) == (Retract(reply, at(1800)),)
-    assert scene.turns.floor is Floor.USER
+    assert scene.floor() is Floor.USER
 
 
 def test_going_on_after_a_word_interrupts_and_opens_a_new_turn() -> None:
@@ -194,7 +199,7 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500))))
-    assert scene.turns.floor is Floor.REPLY
+    assert scene.floor() is Floor.REPLY
 
 
 def test_two_coughs_have_two_segments() -> None:
@@ -240,7 +245,7 @@ def test_a_voice_without_words_ends_without_an_answer() -> None:
         DiscardSegment(SegmentId(0)),
         NothingSaid(1, at(700), at(300), "no words"),
     )
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 def test_a_cough_after_a_retracted_reply_still_answers_the_words_before() -> None:
@@ -267,13 +272,13 @@ def test_words_that_never_come_give_the_floor_back() -> None:
     scene.voice(300)
     scene.silence(400)
     scene.silence(9_980)
-    assert scene.turns.floor is Floor.ENDED
+    assert scene.floor() is Floor.ENDED
     assert scene.silence(20) == (
         Drop(FIRST, "stuck"),
         DiscardSegment(SegmentId(0)),
         NothingSaid(1, at(10_700), at(300), "stuck"),
     )
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 def test_a_reply_without_progress_gives_the_floor_back() -> None:
@@ -283,9 +288,9 @@ def test_a_reply_without_progress_gives_the_floor_back() -> None:
     scene.silence(5_000)
     scene.playing(reply, 2)
     scene.silence(9_980)
-    assert scene.turns.floor is Floor.REPLY
+    assert scene.floor() is Floor.REPLY
     assert scene.silence(20) == (Interrupt(reply, at(committed_ms + 15_000), "stuck"),)
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 def test_a_voice_that_never_ends_is_answered_once() -> None:
@@ -305,7 +310,7 @@ def test_a_reply_that_ends_under_a_voice_leaves_the_floor_to_it() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(100)
     assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply),)
-    assert scene.turns.floor is Floor.USER
+    assert scene.floor() is Floor.USER
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)
 
 

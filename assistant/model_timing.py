@@ -1,0 +1,53 @@
+"""The wait for the first unit of a reply, cut into queue, network, first token and first sentence."""
+
+from dataclasses import dataclass
+
+from assistant.latency import Span, Stage
+from assistant.trace import TurnTrace
+
+
+@dataclass(slots=True)
+class ModelTiming:
+    """Watches one model stream from its start to its first speakable unit; times are loop seconds."""
+
+    trace: TurnTrace
+    attempt: int
+    since_s: float
+    _last: str = "stt"
+    _network_until_s: float | None = None
+    _token_came: bool = False
+    _unit_came: bool = False
+
+    def queued(self, now_s: float) -> None:
+        """A connection slot was got."""
+        if not self._token_came:
+            self._span("queue", now_s)
+
+    def sent(self, now_s: float, round_trip_s: float | None) -> None:
+        """The request is on its way; without a known round trip only the sending counts as network."""
+        self._network_until_s = now_s + (round_trip_s or 0.0)
+
+    def token(self, now_s: float) -> None:
+        """A token came; only the first counts."""
+        if self._token_came:
+            return
+        self._token_came = True
+        if self._network_until_s is not None:
+            self._span("llm_network", min(now_s, self._network_until_s))
+        self._span("llm_first_token", now_s)
+
+    def unit(self, now_s: float) -> None:
+        """A speakable unit came; only the first counts."""
+        if not self._unit_came:
+            self._unit_came = True
+            self._span("first_sentence", now_s)
+
+    def gave_up(self, now_s: float) -> None:
+        """The model failed: the wait until then was spent on its first token."""
+        self.token(now_s)
+        self.unit(now_s)
+
+    def _span(self, stage: Stage, end_s: float) -> None:
+        end_s = max(self.since_s, end_s)
+        self.trace.span(self.attempt, Span(stage, stage, self.since_s, end_s, (self._last,)))
+        self._last, self.since_s = stage, end_s

@@ -1,0 +1,188 @@
+"""Keeps the books of a conversation: which fact belongs to which turn, and when a turn's record is complete."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from assistant.completeness import completeness
+from assistant.facts import Fact, TurnFinished
+from assistant.latency import Span
+from assistant.record import Outcome, TurnRecord
+from assistant.trace import HearingTrace, Line, PartialFacts, TurnTrace, probability_byte, salted_hash
+from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, Transcribe
+from audio.clock import StreamClock
+from audio.frame import Frame
+from audio.stt import Words
+from audio.units import FRAME_SAMPLES, Samples, s_of_samples
+from audio.vad import Voicing
+
+FRAMES_BEFORE = 50
+"""Detector output kept from before a segment was opened: 1 s, more than pre-roll and detection delay."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The traces of one conversation's open turns. Times are loop seconds.
+
+    Attributes:
+        conversation: Random id.
+        started_at: Wall clock, ISO 8601.
+        salt: For hashes of transcripts; new for every conversation, never written down.
+        engines: Engine name per stage.
+        fallbacks: What runs in place of what was asked for; grows if an engine dies.
+        keep_words: Whether words may be recorded.
+        speech_end_bias_ms: Of the voice detector.
+        counters: Asked for at the end of every turn.
+        write: Where records go; must not block.
+        show: Who else wants to know.
+    """
+
+    conversation: str
+    started_at: str
+    salt: bytes
+    engines: dict[str, str]
+    fallbacks: list[str]
+    keep_words: bool
+    speech_end_bias_ms: float
+    counters: Callable[[], Mapping[str, int]]
+    write: Callable[[TurnRecord], None]
+    show: Callable[[Fact], None]
+    _turns: dict[int, TurnTrace] = field(default_factory=dict)
+    _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
+    _hearing: HearingTrace | None = None
+    _troubles: list[tuple[float, str]] = field(default_factory=list)
+    _clock: StreamClock | None = None
+    _at: Samples = Samples(0)
+
+    # ---- while somebody speaks ----
+
+    def frame(self, frame: Frame, voicing: Voicing, clock: StreamClock) -> None:
+        """A frame went by."""
+        self._clock, self._at = clock, frame.end
+        if self._hearing is not None:
+            self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.edge), voicing.probability)
+        self._before.append(probability_byte(voicing.probability))
+
+    def speech_started(self, opened: OpenSegment, onset_s: float) -> None:
+        """A segment is heard; the turn it belongs to is known once its words are asked for."""
+        segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
+        frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
+        recent = list(self._before)[len(self._before) - frames :]
+        vad_start_s = onset_s + s_of_samples(self._at - opened.onset - frames * FRAME_SAMPLES)
+        self._hearing = HearingTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
+
+    def partial(self, words: Words, now_s: float) -> None:
+        """Words so far of the open segment."""
+        if self._hearing is not None:
+            score = completeness(words.text)
+            digest = salted_hash(self.salt, words.text)
+            self._hearing.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
+
+    # ---- an attempt ----
+
+    def attempt(self, asked: Transcribe, now_s: float, speech_end_s: float) -> None:
+        """A silence: words are asked for."""
+        trace = self._trace(asked.reply.turn)
+        trace.attempts = asked.reply.attempt
+        trace.speech_end_s = speech_end_s
+        trace.event("attempt", now_s, str(asked.reply.attempt))
+        trace.span(asked.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, now_s))
+
+    def transcribed(self, reply: ReplyId, began_s: float, now_s: float) -> None:
+        """The words have come, or failed to."""
+        self._trace(reply.turn).span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
+
+    def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
+        """The attempt was abandoned before its commit."""
+        trace = self._trace(reply.turn)
+        trace.drop(reply.attempt)
+        trace.event("dropped", now_s, f"attempt {reply.attempt}: {why}")
+
+    def endpoint(self, turn: int, now_s: float) -> None:
+        """The turn is over."""
+        trace = self._trace(turn)
+        trace.endpoint_s = now_s
+        trace.event("endpoint", now_s)
+
+    def trace_of(self, reply: ReplyId) -> TurnTrace:
+        """Where the attempt's spans go."""
+        return self._trace(reply.turn)
+
+    def _trace(self, turn: int) -> TurnTrace:
+        trace = self._turns.setdefault(turn, TurnTrace(turn))
+        if self._hearing is not None and self._hearing not in trace.hearings:
+            trace.hearings.append(self._hearing)
+            for at_s, what in self._troubles:
+                trace.event("error", at_s, what)
+            self._troubles.clear()
+            if trace.speech_start_s is None:
+                trace.speech_start_s = self._hearing.onset_s
+        return trace
+
+    # ---- the answer ----
+
+    def commit(self, commit: Commit, now_s: float) -> None:
+        """The gate is opened."""
+        trace = self._trace(commit.reply.turn)
+        if self._hearing is not None:
+            self._hearing.end(now_s)
+            self._hearing = None
+        trace.committed_attempt = commit.reply.attempt
+        trace.user_words = commit.text
+        trace.event("commit", now_s, f"attempt {commit.reply.attempt}")
+        if commit.speech_end is None or trace.speech_end_s is None or trace.endpoint_s is None:
+            trace.speech_end_s = None
+            trace.no_latency_reason = commit.origin
+            return
+        attempt = commit.reply.attempt
+        trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
+        trace.span(attempt, Span("commit", "endpoint_wait", trace.endpoint_s, now_s, ("endpoint", "stt")))
+
+    def retract(self, reply: ReplyId, now_s: float) -> None:
+        """The committed reply was cancelled before a word of it was heard; its turn goes on."""
+        trace = self._turns[reply.turn]
+        trace.drop(reply.attempt)
+        trace.playout_start_s = trace.committed_attempt = None
+        trace.event("retracted", now_s, f"attempt {reply.attempt}")
+
+    def event(self, turn: int, name: str, at_s: float, detail: str = "") -> None:
+        """A moment of a turn that is being answered."""
+        if turn in self._turns:
+            self._turns[turn].event(name, at_s, detail)
+
+    def trouble(self, what: str, now_s: float) -> None:
+        """Something failed: it belongs to every turn that is open, and to the fallbacks from here on."""
+        for trace in self._turns.values():
+            trace.event("error", now_s, what)
+        if self._hearing is not None and not any(self._hearing in trace.hearings for trace in self._turns.values()):
+            self._troubles.append((now_s, what))  # its turn has no trace yet
+        if what not in self.fallbacks:
+            self.fallbacks.append(what)
+
+    # ---- the end of a turn ----
+
+    def nothing_said(self, nothing: NothingSaid, now_s: float, speech_end_s: float) -> None:
+        """There was voice, but nothing to answer."""
+        trace = self._trace(nothing.turn)
+        if self._hearing is not None:
+            self._hearing.end(now_s)
+            self._hearing = None
+        trace.speech_end_s = speech_end_s
+        self.finish(nothing.turn, nothing.why, "")
+
+    def finish(self, turn: int, outcome: Outcome, heard: str) -> None:
+        """Everything about the turn is known: write its record."""
+        trace = self._turns.pop(turn, None)
+        if trace is None or self._clock is None:
+            return
+        line = Line(self.conversation, self.started_at, self._clock.to_loop_s(Samples(0)), self.speech_end_bias_ms)
+        record = trace.record(
+            line,
+            outcome,
+            engines=self.engines,
+            fallbacks=tuple(self.fallbacks),
+            counters=dict(self.counters()),
+            assistant_words=heard if self.keep_words else None,
+        )
+        self.write(record)
+        self.show(TurnFinished(record))

@@ -1,0 +1,89 @@
+"""Traces on disk: one line per finished turn, written aside so that no turn waits for a disk."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from assistant.record import TurnRecord
+
+MOST_WAITING = 1000
+"""Records kept while the disk is slow or full: hours of conversation. Then the oldest are dropped, and counted."""
+
+LAST_WRITE_TIMEOUT_S = 5.0
+
+
+class TraceFile:
+    """Appends records to one file per conversation. Lives on the event loop; the disk is touched in a thread.
+
+    Attributes:
+        path: The file; made with its first record.
+        dropped: Records lost because the disk could not keep up.
+    """
+
+    def __init__(self, directory: Path, name: str, complain: Callable[[str], None]) -> None:
+        """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails."""
+        self.path = directory / f"{name}.jsonl"
+        self.dropped = 0
+        self._complain = complain
+        self._complained = False
+        self._waiting: deque[str] = deque()
+        self._came = asyncio.Event()
+
+    def put(self, record: TurnRecord) -> None:
+        """Have a record written; never blocks."""
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._waiting.append(record.to_json())
+        self._came.set()
+
+    async def run(self) -> None:
+        """The writer's task: writes what comes until it is cancelled, and then what is left."""
+        try:
+            while True:
+                await self._came.wait()
+                self._came.clear()
+                if not await self._write_all():
+                    await asyncio.sleep(1.0)  # a full disk: try again with the next record, or in a second
+                    self._came.set()
+        finally:
+            if self._waiting:
+                await self._write_the_rest()
+
+    async def _write_the_rest(self) -> None:
+        try:
+            async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
+                await self._write_all()
+        except TimeoutError:
+            self._say(f"{self.path}: the disk did not answer; {len(self._waiting)} turns are not in the trace.")
+
+    async def _write_all(self) -> bool:
+        count = len(self._waiting)
+        lines = list(self._waiting)
+        try:
+            await asyncio.to_thread(_append, self.path, lines)
+        except OSError as error:
+            self._say(
+                f"{self.path} cannot be written ({error.strerror or error}); traces wait in memory. "
+                "Check trace.dir and the free space."
+            )
+            return False
+        self._complained = False
+        for _ in range(min(count, len(self._waiting))):
+            self._waiting.popleft()
+        return True
+
+    def _say(self, what: str) -> None:
+        if not self._complained:
+            self._complained = True
+            self._complain(what)
+
+
+def _append(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())

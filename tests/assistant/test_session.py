@@ -1,0 +1,272 @@
+"""Whole conversations in virtual time; scripted are only the people and the engines."""
+
+import pytest
+from rehearsal import LoudnessVad, Performance, Rehearsal, Says
+
+from assistant.facts import ReplyCut, SpeechStarted, TurnTaken, UnitSpoken
+from assistant.session import NOT_HEARD, SessionSettings
+from assistant.turns import TurnSettings
+from llm.chat import Message
+from llm.errors import LlmBroken, LlmUnreachable
+
+TIME = Says(1000, 1800, "what time is it")
+UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
+BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+
+
+def stages_ms(performance: Performance, turn: int = 0) -> dict[str, float]:
+    return {stage: round(share.ms, 3) for stage, share in performance.records[turn].stages.items() if share.ms > 0.001}
+
+
+def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
+    performance = Rehearsal([TIME]).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    assert (record.speech_start_ms, record.speech_end_ms, record.endpoint_ms) == pytest.approx((1000, 1800, 2200))
+    stages = stages_ms(performance)
+    playout_ms = stages.pop("playout")
+    # "It is ten o'clock." is known to be a sentence when " Anything" comes: 4 tokens of 20 ms after the first.
+    assert stages == {
+        "endpoint_wait": 400.0,
+        "stt": 20.0,
+        "llm_network": 10.0,
+        "llm_first_token": 90.0,
+        "first_sentence": 80.0,
+        "tts": 10.0,
+    }
+    assert 10.0 <= playout_ms <= 20.0, "one block being played, and the rest of another"
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+def test_what_is_shown_comes_in_order() -> None:
+    performance = Rehearsal([TIME]).perform()
+    shown = [(type(fact).__name__, at_ms) for at_ms, fact in performance.facts]
+    names = [name for name, _ in shown]
+    assert names == ["SpeechStarted", "TurnTaken", "UnitSpoken", "UnitSpoken", "TurnFinished"]
+    assert performance.told(SpeechStarted) == [SpeechStarted(1000.0)]
+    assert performance.told(TurnTaken) == [TurnTaken(1, "what time is it")]
+    assert performance.told(UnitSpoken) == [UnitSpoken(1, "It is ten o'clock."), UnitSpoken(1, "Anything else?")]
+
+
+def test_the_sound_leaves_when_the_trace_says() -> None:
+    performance = Rehearsal([TIME]).perform()
+    heard_ms = performance.sound_from_ms()
+    assert heard_ms == pytest.approx(performance.records[0].playout_start_ms, abs=2.0)
+
+
+def test_speculation_hides_the_work_behind_the_endpoint() -> None:
+    rehearsal = Rehearsal([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    performance = rehearsal.perform()
+    stages = stages_ms(performance)
+    playout_ms = stages.pop("playout")
+    assert stages == {"endpoint_wait": 400.0}
+    assert playout_ms <= 20.0
+    assert performance.records[0].stages["endpoint_wait"].slack_ms == pytest.approx(400 - 210, abs=1)
+    assert rehearsal.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
+
+
+def test_nothing_speculative_is_heard_or_remembered_when_the_person_goes_on() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
+    rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.attempts == 2
+    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert rehearsal.model.cancelled == 1
+    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert {span.attempt for span in record.spans if span.dropped} == {1}
+    assert record.response_latency_ms == pytest.approx(400, abs=25)
+
+
+def test_going_on_before_the_reply_is_audible_joins_the_words() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
+    rehearsal = Rehearsal(says, length_ms=9000)
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert [event.name for event in record.events].count("retracted") == 1
+    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert len(record.hearings) == 2
+
+
+def test_an_interruption_cuts_the_history_at_the_last_whole_word() -> None:
+    says = [TIME, Says(3200, 4000, "what is the date")]
+    rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday."))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert (first.outcome, second.outcome) == ("interrupted", "answered")
+    # Sound began at about 2.6 s, five words a second; the floor was taken at 3.5 s.
+    assert first.words is not None
+    assert first.words.assistant == "It is ten o'clock"
+    assert performance.told(ReplyCut) == [ReplyCut(1, "It is ten o'clock")]
+    assert rehearsal.model.asked[1] == (
+        Message("system", "Be brief."),
+        Message("user", "what time is it"),
+        Message("assistant", "It is ten o'clock"),
+        Message("user", "what is the date"),
+    )
+    silent_from = second.speech_start_ms
+    assert silent_from is not None
+    after_cut = performance.sound_from_ms(silent_from + 320)
+    assert after_cut == pytest.approx(second.playout_start_ms, abs=2.0), "the old reply was silent after the cut"
+
+
+def test_a_cough_lowers_the_reply_and_lets_it_go_on() -> None:
+    says = [TIME, Says(3000, 3160, "")]
+    performance = Rehearsal(says).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    assert [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}] == [
+        "duck",
+        "unduck",
+    ]
+    assert record.words is not None
+    assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+def loudness(performance: Performance, from_ms: float, to_ms: float) -> float:
+    blocks = [float(abs(pcm.astype(float)).mean()) for at_ms, pcm in performance.sound if from_ms <= at_ms < to_ms]
+    return sum(blocks) / len(blocks)
+
+
+def test_ducking_is_heard() -> None:
+    performance = Rehearsal([TIME, Says(3000, 3160, "")]).perform()
+    assert loudness(performance, 3060, 3160) < 0.3 * loudness(performance, 2800, 2980)
+    assert loudness(performance, 3300, 3400) == pytest.approx(loudness(performance, 2800, 2980), rel=0.1)
+
+
+def test_a_voice_without_words_is_not_answered() -> None:
+    rehearsal = Rehearsal([Says(1000, 1500, "")])
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("no words", None, "no words")
+    assert rehearsal.model.asked == []
+    assert performance.sound_from_ms() is None
+
+
+def test_a_recognizer_that_dies_while_somebody_speaks_is_restarted_and_loses_nothing() -> None:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert rehearsal.transcriber.loads == 1
+    assert [event.name for event in record.events].count("error") == 1
+    assert "the recognizer has died" in performance.troubles[0]
+    assert "the recognizer has died" in record.fallbacks[0]
+
+
+def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_turn_is_fine() -> None:
+    rehearsal = Rehearsal([TIME, Says(12_000, 12_800, "what is the date")], length_ms=18_000)
+    rehearsal.transcriber.load_s = 6.0
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert performance.units[:2] == NOT_HEARD.replace(". ", ".|").split("|")
+    assert first.error == "speech recognition failed"
+    assert second.error is None
+    assert second.words is not None
+    assert second.words.user == "what is the date"
+    assert rehearsal.transcriber.loads == 1
+
+
+def test_a_recognizer_that_cannot_be_restarted_is_tried_again_at_the_next_turn() -> None:
+    rehearsal = Rehearsal([TIME, Says(9000, 9800, "what is the date")], length_ms=15_000)
+    rehearsal.transcriber.failing_loads = 2
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert first.error == "speech recognition failed"
+    assert second.words is not None
+    assert second.words.user == "what is the date"
+    assert any("could not be restarted: its model has gone" in trouble for trouble in performance.troubles)
+
+
+def test_a_recognizer_that_hangs_is_given_up_after_its_deadline() -> None:
+    rehearsal = Rehearsal(
+        [TIME, Says(9000, 9800, "what is the date")], length_ms=15_000, settings=SessionSettings(stt_timeout_s=1.0)
+    )
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "hangs", True))
+    first, second = rehearsal.perform().records
+    assert first.error == "speech recognition failed"
+    assert first.stages["stt"].ms == pytest.approx(1000, abs=1)
+    assert second.outcome == "answered"
+    assert second.error is None
+
+
+def test_a_model_that_cannot_be_reached_is_said() -> None:
+    performance = Rehearsal([TIME], replies=(UNREACHABLE,)).perform()
+    (record,) = performance.records
+    assert performance.units == ["I can't reach my language model."]
+    assert record.error == "home: refused"
+    assert record.outcome == "answered"
+    assert record.response_latency_ms is not None
+
+
+def test_a_model_that_breaks_off_ends_the_reply_at_a_sentence() -> None:
+    performance = Rehearsal([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).perform()
+    assert performance.units == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
+    assert performance.records[0].error == "home: torn"
+
+
+def test_an_empty_answer_is_said() -> None:
+    performance = Rehearsal([TIME], replies=("",)).perform()
+    assert performance.units == ["My language model gave an empty answer."]
+
+
+def test_a_model_that_never_answers_gives_the_floor_back() -> None:
+    rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there."))
+    first, second = rehearsal.perform().records
+    assert (first.outcome, first.response_latency_ms) == ("stuck", None)
+    assert second.outcome == "answered"
+    assert rehearsal.model.cancelled == 1
+
+
+def test_a_voice_that_dies_leaves_the_reply_to_be_read_and_is_restarted() -> None:
+    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
+    rehearsal.voice.fails = True
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert first.outcome == "failed"
+    assert first.error == "the voice has died"
+    assert "not spoken: It is ten o'clock." in performance.troubles[1]
+    assert second.outcome == "answered"
+    assert rehearsal.voice.loads == 1
+
+
+def test_a_detector_that_dies_is_replaced_and_said() -> None:
+    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
+    rehearsal.vad = LoudnessVad("fragile", fails_at_ms=4500)
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+    assert "spare has taken over" in performance.troubles[0]
+    assert any("spare has taken over" in fallback for fallback in performance.records[1].fallbacks)
+
+
+def test_a_greeting_is_spoken_and_has_no_latency() -> None:
+    rehearsal = Rehearsal([Says(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here."))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert (first.outcome, first.response_latency_ms, first.no_latency_reason) == ("answered", None, "greeting")
+    assert second.outcome == "answered"
+    assert rehearsal.model.asked[0][1] == Message("assistant", "Hello, I am here.")
+
+
+def test_words_stay_out_of_the_trace_unless_asked_for() -> None:
+    rehearsal = Rehearsal([TIME], keep_words=False)
+    line = rehearsal.perform().records[0].to_json()
+    assert "time" not in line.replace('"no_latency_reason"', "")
+    assert "clock." not in line
+
+
+def test_many_turns_one_after_the_other() -> None:
+    says = [Says(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
+    rehearsal = Rehearsal(says, length_ms=84_000, replies=("Yes.",))
+    performance = rehearsal.perform()
+    assert [record.turn for record in performance.records] == list(range(1, 21))
+    assert {record.outcome for record in performance.records} == {"answered"}
+    latencies = [record.response_latency_ms for record in performance.records]
+    assert max(filter(None, latencies)) - min(filter(None, latencies)) <= 20, "one playout block, no drift"

@@ -1,0 +1,350 @@
+"""A rehearsed conversation: scripted people and engines around the real session, in virtual time.
+
+Everything with a decision in it is real: session, turns, reply, sentences, playout, recorder. Scripted are the sound
+of the person (loud or silent frames), the detector that hears it, the words, the model's tokens and the voice's tones.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from virtual_time import run_virtual
+
+from assistant.conversation import Conversation
+from assistant.facts import Fact, Trouble, UnitSpoken
+from assistant.record import TurnRecord
+from assistant.recorder import Recorder
+from assistant.session import Engines, Session, SessionSettings
+from assistant.turns import Turns, TurnSettings
+from audio.clock import StreamClock
+from audio.errors import EngineLoadError, SttError, TtsError, VadError
+from audio.frame import Frame
+from audio.speaker import WavSpeaker
+from audio.stt import SegmentId, Words
+from audio.tts import Chunk, WordMark
+from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
+from audio.vad import Voicing
+from llm.chat import ChatEvent, Finished, Message, Queued, Sent, Token
+from llm.errors import LlmError
+
+WORD_MS = 200
+"""How long the scripted voice takes for a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """The person speaks from `start_ms` to `end_ms`; `words` is what a recognizer makes of it."""
+
+    start_ms: int
+    end_ms: int
+    words: str
+
+
+class ScriptedMicrophone:
+    """Loud frames where somebody speaks, in virtual real time."""
+
+    def __init__(self, says: Sequence[Says], length_ms: int) -> None:
+        self.clock = StreamClock()
+        self.invented_frames = 0
+        self._says = says
+        self._frames = length_ms // 20
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        loop = asyncio.get_running_loop()
+        begin_s = loop.time()
+        loud, silent = np.full(FRAME_SAMPLES, 8000, np.int16), np.zeros(FRAME_SAMPLES, np.int16)
+        for number in range(self._frames):
+            await asyncio.sleep(begin_s + (number + 1) * 0.02 - loop.time())
+            self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + (number + 1) * 0.02)
+            middle_ms = number * 20 + 10
+            spoken = any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
+            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent)
+
+
+class LoudnessVad:
+    """Speaking while frames are loud; closes after 60 ms of silence, as real detectors do."""
+
+    end_bias_ms = 0.0
+
+    def __init__(self, name: str = "loudness", fails_at_ms: float | None = None) -> None:
+        self.name = name
+        self._fails_at_ms = fails_at_ms
+        self.reset()
+
+    def reset(self) -> None:
+        self._speaking, self._edge, self._loud_until = False, Samples(0), Samples(0)
+
+    def process(self, frame: Frame) -> Voicing:
+        if self._fails_at_ms is not None and ms_of_samples(frame.end) >= self._fails_at_ms:
+            raise VadError("the detector's model is broken")
+        loud = bool(frame.pcm[0])
+        if loud:
+            if not self._speaking:
+                self._speaking, self._edge = True, frame.start
+            self._loud_until = frame.end
+        elif self._speaking and frame.end - self._loud_until >= samples_of_ms(60):
+            self._speaking, self._edge = False, self._loud_until
+        return Voicing(self._speaking, self._edge, float(loud))
+
+
+@dataclass(slots=True)
+class ScriptedHearing:
+    """Knows the words of what it was fed by the position of the sound."""
+
+    segment: SegmentId
+    transcriber: "ScriptedTranscriber"
+    on_partial: Callable[[Words], None]
+    until: int = 0
+    over: bool = False
+
+    def feed(self, pcm: Pcm) -> None:
+        if self.transcriber.dead:
+            raise SttError("the recognizer has died")
+        self.until += len(pcm)
+
+    def text(self) -> str:
+        begin_ms, end_ms = ms_of_samples(self.segment), ms_of_samples(self.segment + self.until)
+        parts = [part.words for part in self.transcriber.says if begin_ms <= part.start_ms < end_ms]
+        return " ".join(part for part in parts if part)
+
+    async def words(self) -> Words:
+        engine = self.transcriber
+        if engine.dead:
+            raise SttError("the recognizer has died")
+        text = self.text()
+        if engine.hangs:
+            await asyncio.sleep(3600)
+        await asyncio.sleep(engine.delay_ms / 1000)
+        return Words(self.segment, Samples(self.segment + self.until), text)
+
+    def close(self) -> None:
+        self.over = True
+
+    def cancel(self) -> None:
+        self.over = True
+
+
+@dataclass(slots=True)
+class ScriptedTranscriber:
+    """Says the scripted words, after a delay; dies or hangs when told."""
+
+    says: Sequence[Says]
+    delay_ms: float = 20.0
+    dead: bool = False
+    hangs: bool = False
+    name: str = "scripted ears"
+    detail: str = ""
+    loads: int = 0
+    load_s: float = 0.5
+    failing_loads: int = 0
+    hearings: list[ScriptedHearing] = field(default_factory=list)
+
+    async def load(self) -> None:
+        await asyncio.sleep(self.load_s)
+        if self.failing_loads:
+            self.failing_loads -= 1
+            raise EngineLoadError("its model has gone")
+        self.loads += 1
+        self.dead = self.hangs = False
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> ScriptedHearing:
+        if self.dead:
+            raise SttError("the recognizer has died")
+        self.hearings.append(ScriptedHearing(segment, self, on_partial))
+        return self.hearings[-1]
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """Answers with the scripted replies in order, at a rate; a reply may be an error at a token."""
+
+    replies: Sequence[str | LlmError | tuple[str, LlmError] | None]  # None: never answers
+    first_token_ms: float = 100.0
+    token_ms: float = 20.0
+    name: str = "scripted model"
+    detail: str = ""
+    asked: list[tuple[Message, ...]] = field(default_factory=list)
+    cancelled: int = 0
+
+    async def load(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+        reply = self.replies[len(self.asked) % len(self.replies)]
+        self.asked.append(tuple(messages))
+        finished = False
+        try:
+            yield Queued()
+            yield Sent(0.01)
+            if reply is None:
+                await asyncio.sleep(3600)
+            await asyncio.sleep(self.first_token_ms / 1000)
+            text, error = (
+                reply if isinstance(reply, tuple) else (reply, None) if isinstance(reply, str) else ("", reply)
+            )
+            for number, word in enumerate(text.split(" ") if text else []):
+                if number:
+                    await asyncio.sleep(self.token_ms / 1000)
+                yield Token(word if number == 0 else f" {word}")
+            if error is not None:
+                raise error
+            yield Finished("stop")
+            finished = True
+        finally:
+            self.cancelled += not finished
+
+
+@dataclass(slots=True)
+class ScriptedVoice:
+    """A tone of 200 ms for each word, in chunks of 100 ms."""
+
+    first_chunk_ms: float = 10.0
+    fails: bool = False
+    name: str = "scripted voice"
+    detail: str = ""
+    spoken: list[str] = field(default_factory=list)
+    loads: int = 0
+
+    async def load(self) -> None:
+        self.loads += 1
+        self.fails = False
+
+    async def aclose(self) -> None:
+        pass
+
+    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+        await asyncio.sleep(self.first_chunk_ms / 1000)
+        if self.fails:
+            raise TtsError("the voice has died")
+        self.spoken.append(text)
+        at = 0
+        half = REPLY_RATE_HZ * WORD_MS // 2000
+        tone = (6000 * np.sin(np.arange(half) * (2 * np.pi * 200 / REPLY_RATE_HZ))).astype(np.int16)
+        for number, word in enumerate(text.split()):
+            start = text.index(word, at)
+            at = start + len(word)
+            begin = ReplySamples(number * 2 * half)
+            yield Chunk(tone, (WordMark(start, at, begin, ReplySamples(begin + 2 * half)),))
+            yield Chunk(tone)
+
+
+@dataclass(slots=True)
+class Performance:
+    """What came of a rehearsal."""
+
+    facts: list[tuple[int, Fact]]  # at ms after the beginning
+    records: list[TurnRecord]
+    sound: list[tuple[float, Pcm]]  # speaker blocks: ms after the beginning
+    conversation: Conversation
+
+    def told(self, kind: type[Fact]) -> list[Fact]:
+        return [fact for _, fact in self.facts if isinstance(fact, kind)]
+
+    @property
+    def troubles(self) -> list[str]:
+        return [fact.what for _, fact in self.facts if isinstance(fact, Trouble)]
+
+    @property
+    def units(self) -> list[str]:
+        return [fact.text for _, fact in self.facts if isinstance(fact, UnitSpoken)]
+
+    def sound_from_ms(self, after_ms: float = 0.0) -> float | None:
+        """When sound begins at or after a moment, as a listener would find it."""
+        for start_ms, pcm in self.sound:
+            loud = np.flatnonzero(np.abs(pcm) > 300)
+            if len(loud) and start_ms + loud[0] / 24 >= after_ms:
+                return float(start_ms + loud[0] / 24)
+        return None
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """The pieces of a conversation, to be changed before `perform`."""
+
+    says: Sequence[Says]
+    length_ms: int = 8000
+    replies: Sequence[str | LlmError | tuple[str, LlmError] | None] = ("It is ten o'clock. Anything else?",)
+    turns: TurnSettings = field(default_factory=TurnSettings)
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    vad: LoudnessVad = field(default_factory=LoudnessVad)
+    keep_words: bool = True
+    transcriber: ScriptedTranscriber = field(init=False)
+    model: ScriptedModel = field(init=False)
+    voice: ScriptedVoice = field(default_factory=ScriptedVoice)
+    cues: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.transcriber = ScriptedTranscriber(self.says)
+        self.model = ScriptedModel(self.replies)
+
+    def at(self, ms: int, do: Callable[[], None]) -> None:
+        """Something happens at this moment."""
+        self.cues.append((ms, do))
+
+    def perform(self) -> Performance:
+        """Hold the conversation; every record is checked to add up."""
+        performance = run_virtual(self._perform())
+        for record in performance.records:
+            adds_up(record)
+        return performance
+
+    async def _perform(self) -> Performance:
+        loop = asyncio.get_running_loop()
+        zero_s = loop.time()
+        facts: list[tuple[int, Fact]] = []
+        records: list[TurnRecord] = []
+        sound: list[tuple[float, Pcm]] = []
+        speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
+
+        def show(fact: Fact) -> None:
+            facts.append((round((loop.time() - zero_s) * 1000), fact))
+
+        recorder = Recorder(
+            conversation="rehearsal",
+            started_at="2026-01-01T00:00:00+00:00",
+            salt=b"salt",
+            engines={"vad": self.vad.name},
+            fallbacks=[],
+            keep_words=self.keep_words,
+            speech_end_bias_ms=0.0,
+            counters=lambda: {"underruns": speaker.counts.underruns},
+            write=records.append,
+            show=show,
+        )
+        conversation = Conversation("Be brief.", 20)
+        session = Session(
+            ScriptedMicrophone(self.says, self.length_ms),
+            speaker,
+            Engines(self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice),
+            Turns(self.turns),
+            conversation,
+            recorder,
+            self.settings,
+            show,
+        )
+        for ms, do in self.cues:
+            loop.call_at(zero_s + ms / 1000, do)
+        await session.run()
+        assert all(hearing.over for hearing in self.transcriber.hearings), "a hearing was left open"
+        return Performance(facts, records, sound, conversation)
+
+
+def adds_up(record: TurnRecord) -> None:
+    """The rule of every trace: the stages sum to the latency, and a missing latency has a reason."""
+    if record.response_latency_ms is None:
+        assert record.no_latency_reason
+        assert record.stages == {}
+        return
+    total_ms = sum(share.ms for share in record.stages.values())
+    assert total_ms == pytest.approx(record.response_latency_ms, abs=0.01)
+    assert record.speech_end_ms is not None
+    assert record.playout_start_ms == pytest.approx(record.speech_end_ms + record.response_latency_ms, abs=0.01)
+    assert all(share.ms >= 0 and share.slack_ms >= -1e-6 for share in record.stages.values())
