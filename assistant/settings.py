@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from assistant.setting_keys import About, Key, Section, keys_of
 
 Profile = Literal["eager", "balanced", "patient"]
-VadEngine = Literal["cascade", "silero", "webrtc"]
+VadEngine = Literal["silero", "cascade", "webrtc"]
 SttEngine = Literal["auto", "pocketsphinx"]
 TtsEngine = Literal["auto", "espeak-ng"]
 EndpointKind = Literal["openai"]
@@ -95,7 +95,7 @@ class VadSection(Section):
     """Voice activity detection."""
 
     engine: Annotated[VadEngine, About("Which detector; cascade is silero, asleep while webrtc hears nothing.")] = (
-        "cascade"
+        "silero"
     )
 
 

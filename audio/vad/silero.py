@@ -1,0 +1,147 @@
+"""Silero VAD v6: the network that comes with faster-whisper, run window by window without it."""
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.errors import EngineLoadError, VadError
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
+from audio.vad import Voicing
+from audio.vad.hysteresis import HysteresisSettings
+from audio.vad.track import SpeechTrack, TrackSettings
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+WINDOW_SAMPLES = 512
+CONTEXT_SAMPLES = 64
+_STATE_SHAPE = (1, 1, 128)
+
+# Median of the end of the last window that kept speech open, uncorrected: bench/vad.py on 87 clips of 43 voices. 24 and
+# 27 ms on the two halves of the voices; the labels are good to 30 ms.
+END_BIAS_MS = 25.0
+
+# Thresholds near the network's customary 0.5 and 0.35: opening at 0.4 fires in noise, closing at 0.15 splits a third as
+# often and closes 30 ms later; a hold of 32 ms closes 30 ms sooner and splits twice as often (bench/vad.py).
+SETTINGS = TrackSettings(
+    hysteresis=HysteresisSettings(
+        open_score=0.5, close_score=0.35, open_samples=samples_of_ms(32), hold_samples=samples_of_ms(64)
+    ),
+    margin_db=6.0,
+    end_bias_ms=END_BIAS_MS,
+)
+
+
+def network_path() -> Path:
+    """Where faster-whisper keeps the network, found without the 190 ms of importing it. Raises EngineLoadError."""
+    spec = importlib.util.find_spec("faster_whisper")
+    if spec is None or not spec.submodule_search_locations:
+        raise EngineLoadError(
+            "Silero VAD needs the network inside faster-whisper, which is not installed: pip install faster-whisper."
+        )
+    return Path(spec.submodule_search_locations[0]) / "assets" / "silero_vad_v6.onnx"
+
+
+class SileroNetwork:
+    """The network without state: loaded once, shared by any number of conversations."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Load the network, by default the one inside faster-whisper. Raises EngineLoadError."""
+        path = path or network_path()
+        if not path.is_file():
+            raise EngineLoadError(
+                f"Silero VAD's network is missing at {path}: reinstall faster-whisper (1.2.1 or newer) or use webrtc."
+            )
+        self._session = _session(path)
+
+    def run(
+        self, window: npt.NDArray[np.float32], h: npt.NDArray[np.float32], c: npt.NDArray[np.float32]
+    ) -> tuple[float, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Speech probability of a window, shape (1, 576), and the two states after it. Raises VadError."""
+        try:
+            probabilities, h, c = self._session.run(None, {"input": window, "h": h, "c": c})
+        except Exception as error:
+            raise VadError("Silero VAD failed inside onnxruntime: restart, or use vad webrtc.") from error
+        return float(probabilities[0]), h, c
+
+
+def _session(path: Path) -> "onnxruntime.InferenceSession":
+    try:
+        import onnxruntime  # noqa: PLC0415
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise EngineLoadError(
+            f"onnxruntime cannot load {path} ({type(error).__name__}): reinstall onnxruntime and faster-whisper."
+        ) from error
+
+
+class SileroStream:
+    """Frames in, a probability per 32 ms window out; carries the remainder and the network's state."""
+
+    def __init__(self, network: SileroNetwork) -> None:
+        self._network = network
+        self._samples = np.zeros((1, CONTEXT_SAMPLES + WINDOW_SAMPLES), dtype=np.float32)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything heard."""
+        self.skip()
+        self._h = np.zeros(_STATE_SHAPE, dtype=np.float32)
+        self._c = np.zeros(_STATE_SHAPE, dtype=np.float32)
+
+    def skip(self) -> None:
+        """The next frame does not follow the last one: drop the samples, keep the network's memory of the room."""
+        self._samples.fill(0)
+        self._filled = 0
+
+    def push(self, pcm: Pcm) -> tuple[float, int] | None:
+        """Take a frame. When it completes a window: its probability and how many samples of the frame lie after it."""
+        window = self._samples[0, CONTEXT_SAMPLES:]
+        take = min(WINDOW_SAMPLES - self._filled, FRAME_SAMPLES)
+        np.divide(pcm[:take], FULL_SCALE, out=window[self._filled : self._filled + take], dtype=np.float32)
+        self._filled += take
+        if self._filled < WINDOW_SAMPLES:
+            return None
+        probability, self._h, self._c = self._network.run(self._samples, self._h, self._c)
+        self._samples[0, :CONTEXT_SAMPLES] = window[-CONTEXT_SAMPLES:]
+        left = FRAME_SAMPLES - take
+        np.divide(pcm[take:], FULL_SCALE, out=window[:left], dtype=np.float32)
+        self._filled = left
+        return probability, left
+
+
+class SileroVad:
+    """Silero at every window."""
+
+    name = "silero"
+
+    def __init__(self, network: SileroNetwork | None = None, settings: TrackSettings = SETTINGS) -> None:
+        """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
+        self.end_bias_ms = settings.end_bias_ms
+        self._stream = SileroStream(network or SileroNetwork())
+        self._track = SpeechTrack(settings)
+        self._probability = 0.0
+
+    def process(self, frame: Frame) -> Voicing:
+        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
+        self._track.push(frame)
+        window = self._stream.push(frame.pcm)
+        if window is not None:
+            self._probability, left = window
+            end = Samples(frame.end - left)
+            self._track.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
+        return self._track.voicing(self._probability)
+
+    def reset(self) -> None:
+        """Forget everything heard: a new conversation."""
+        self._stream.reset()
+        self._track.reset()
+        self._probability = 0.0

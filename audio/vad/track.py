@@ -1,0 +1,95 @@
+"""From scores to edges: what every detector here shares after it has judged a stretch of sound."""
+
+from dataclasses import dataclass
+
+from audio.errors import VadError
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.vad import Voicing
+from audio.vad.gate import NoiseGate
+from audio.vad.hysteresis import Hysteresis, HysteresisSettings
+from audio.vad.level import LevelHistory
+
+# How far sound is followed back from where a detector fired: an "s" or "f" before the first vowel. The gap is a
+# plosive's closure.
+_ONSET_REACH_SAMPLES = samples_of_ms(200)
+_ONSET_GAP_SAMPLES = samples_of_ms(60)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSettings:
+    """How scores become stretches of speech.
+
+    Attributes:
+        hysteresis: When speech opens and closes.
+        margin_db: How far above the noise floor sound has to be to pass the gate and to belong to an onset.
+        end_bias_ms: Median error of the raw end against labels; see the engine's constant.
+    """
+
+    hysteresis: HysteresisSettings
+    margin_db: float
+    end_bias_ms: float
+
+
+class SpeechTrack:
+    """Speech or silence since when, frame by frame. Call `push`, then `step` for each score, then `voicing`.
+
+    Attributes:
+        loud: Whether the newest frame stands clear of the noise floor.
+    """
+
+    def __init__(self, settings: TrackSettings) -> None:
+        self._bias_samples = samples_of_ms(settings.end_bias_ms)
+        self._levels = LevelHistory()
+        self._gate = NoiseGate(settings.margin_db)
+        self._hysteresis = Hysteresis(settings.hysteresis)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything heard."""
+        self._levels.reset()
+        self._gate.reset()
+        self._hysteresis.reset()
+        self.loud = False
+        self._edge = Samples(0)
+        self._heard_until: Samples | None = None
+
+    @property
+    def speaking(self) -> bool:
+        """The state after the last step."""
+        return self._hysteresis.speaking
+
+    def push(self, frame: Frame) -> None:
+        """Take the next frame's level. Raises VadError if it is not the next frame."""
+        if frame.pcm.shape != (FRAME_SAMPLES,):
+            raise VadError(f"A frame holds {FRAME_SAMPLES} samples, this one {frame.pcm.shape}: cut it at the border.")
+        if self._heard_until is not None and frame.start != self._heard_until:
+            raise VadError(
+                f"A frame starts at sample {frame.start}, not {self._heard_until}: fill gaps with silence or reset."
+            )
+        self._heard_until = frame.end
+        self._levels.push(frame)
+        # Silence the border put in says nothing about the room.
+        self.loud = not frame.invented and self._gate.is_open(self._levels.frame_db)
+
+    def step(self, score: float, start: Samples, end: Samples) -> None:
+        """Take a detector's score, 0..1, of [start, end), within the frames pushed."""
+        hysteresis = self._hysteresis
+        was_speaking = hysteresis.speaking
+        hysteresis.step(score, start, end)
+        if hysteresis.speaking and not was_speaking:
+            self._open(start if hysteresis.began is None else hysteresis.began)
+        elif was_speaking and not hysteresis.speaking:
+            self._close(hysteresis.voiced_until, end)
+
+    def voicing(self, probability: float) -> Voicing:
+        """The state after the newest frame."""
+        return Voicing(speaking=self.speaking, edge=self._edge, probability=probability)
+
+    def _open(self, raw: Samples) -> None:
+        onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
+        self._edge = Samples(max(self._edge, onset, 0))
+
+    def _close(self, raw: Samples, now: Samples) -> None:
+        # Not dated by the sound around it: tried, and in a noisy room worse than the detector's own end (docs/vad.md).
+        self._edge = Samples(min(max(raw - self._bias_samples, self._edge), now))

@@ -1,0 +1,33 @@
+"""Two thresholds and two lengths."""
+
+from audio.units import Samples
+from audio.vad.hysteresis import Hysteresis, HysteresisSettings
+
+SETTINGS = HysteresisSettings(open_score=0.5, close_score=0.35, open_samples=Samples(960), hold_samples=Samples(1280))
+
+
+def tell(hysteresis: Hysteresis, scores: str) -> str:
+    """One step of 320 samples per character: h above opening, m between the thresholds, . below; S = speaking."""
+    states = ""
+    for i, score in enumerate(scores):
+        hysteresis.step({"h": 0.9, "m": 0.4, ".": 0.1}[score], Samples(i * 320), Samples((i + 1) * 320))
+        states += "S" if hysteresis.speaking else "."
+    return states
+
+
+def test_opens_after_enough_in_a_row() -> None:
+    assert tell(Hysteresis(SETTINGS), "hh.hhh") == ".....S"
+
+
+def test_between_the_thresholds_nothing_opens_and_nothing_closes() -> None:
+    assert tell(Hysteresis(SETTINGS), "mmmhhhmmmmmm") == ".....SSSSSSS"
+
+
+def test_closes_after_the_hold() -> None:
+    assert tell(Hysteresis(SETTINGS), "hhh...h......") == "..SSSSSSSS..."
+
+
+def test_dates_both_ends_to_steps() -> None:
+    hysteresis = Hysteresis(SETTINGS)
+    tell(hysteresis, ".hhhm")
+    assert (hysteresis.began, hysteresis.voiced_until) == (320, 5 * 320)

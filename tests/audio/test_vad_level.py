@@ -1,0 +1,57 @@
+"""The ruler: levels of 5 ms blocks, and positions on it."""
+
+import numpy as np
+import pytest
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Pcm, Samples
+from audio.vad.level import LevelHistory
+
+START = 1_000_000
+
+
+def history_of(pcm: Pcm, start: int = START) -> LevelHistory:
+    history = LevelHistory()
+    for at in range(0, len(pcm), FRAME_SAMPLES):
+        history.push(Frame(Samples(start + at), pcm[at : at + FRAME_SAMPLES]))
+    return history
+
+
+def burst(frames: int, begin: int, end: int) -> Pcm:
+    """1 kHz between two samples, silence around."""
+    pcm = np.zeros(frames * FRAME_SAMPLES)
+    at = np.arange(begin, end)
+    pcm[begin:end] = 8_000 * np.sin(2 * np.pi * at / 16)
+    return pcm.astype(np.int16)
+
+
+def test_an_onset_is_found_to_within_a_block() -> None:
+    history = history_of(burst(20, 2_000, 4_000))
+    onset = history.onset(Samples(START + 3_000), -60, reach_samples=3_200, gap_samples=480)
+    assert abs(onset - START - 2_000) <= 80
+
+
+def test_onset_goes_no_further_than_its_reach_or_its_gap() -> None:
+    pcm = burst(20, 1_000, 2_000) + burst(20, 3_000, 5_000)
+    history = history_of(pcm)
+    raw = Samples(START + 4_000)
+    assert abs(history.onset(raw, -60, reach_samples=480, gap_samples=1_600) - START - 3_520) <= 80
+    assert abs(history.onset(raw, -60, reach_samples=6_400, gap_samples=480) - START - 3_000) <= 80
+    assert abs(history.onset(raw, -60, reach_samples=6_400, gap_samples=1_600) - START - 1_000) <= 80
+
+
+def test_positions_before_the_history_are_cut_to_it() -> None:
+    history = history_of(burst(60, 0, 60 * FRAME_SAMPLES))
+    oldest = START + 60 * FRAME_SAMPLES - 32 * FRAME_SAMPLES
+    assert history.onset(Samples(oldest + 800), -60, reach_samples=100_000, gap_samples=480) == oldest
+
+
+@pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)])
+def test_offset_and_hum_hardly_count(hz: int, at_most_db: float) -> None:
+    at_s = np.arange(50 * FRAME_SAMPLES) / 16_000
+    pcm = (10_000 * np.cos(2 * np.pi * hz * at_s)).round().astype(np.int16)
+    assert history_of(pcm).frame_db <= at_most_db
+
+
+def test_a_voice_passes() -> None:
+    assert history_of(burst(5, 0, 5 * FRAME_SAMPLES)).frame_db == pytest.approx(-12.3, abs=1)

@@ -1,0 +1,134 @@
+"""The network, its windows and what is said when it is missing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+import pytest
+import soundfile
+
+from audio.errors import EngineLoadError, VadError
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import silero
+from audio.vad.cascade import CascadeVad
+from audio.vad.silero import SileroNetwork, SileroStream, SileroVad
+
+RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_set-timer.wav"
+Floats = npt.NDArray[np.float32]
+
+
+class CountingNetwork(SileroNetwork):
+    """The real network; counts its windows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.windows = 0
+
+    def run(self, window: Floats, h: Floats, c: Floats) -> tuple[float, Floats, Floats]:
+        self.windows += 1
+        return super().run(window, h, c)
+
+
+def test_frame_by_frame_is_what_the_network_says_of_the_whole() -> None:
+    pcm, _ = soundfile.read(RECORDING, dtype="int16")
+    pcm = pcm[: len(pcm) // 2560 * 2560]
+    stream = SileroStream(SileroNetwork())
+    windows = [stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm), FRAME_SAMPLES)]
+    streamed = [window[0] for window in windows if window is not None]
+    samples = np.concatenate([np.zeros(64), pcm / 32_768]).astype(np.float32)
+    whole = np.stack([samples[at : at + 576] for at in range(0, len(pcm), 512)])
+    state = np.zeros((1, 1, 128), dtype=np.float32)
+    session = onnxruntime.InferenceSession(silero.network_path(), providers=["CPUExecutionProvider"])
+    expected = session.run(["speech_probs"], {"input": whole, "h": state, "c": state})[0]
+    np.testing.assert_allclose(streamed, np.ravel(expected), atol=1e-4)
+    assert max(streamed) > 0.9
+
+
+def test_a_window_says_how_much_of_the_frame_lies_after_it() -> None:
+    stream = SileroStream(SileroNetwork())
+    silence = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+    lefts = [window and window[1] for window in (stream.push(silence) for _ in range(8))]
+    assert lefts == [None, 128, None, 256, 64, None, 192, 0]
+
+
+def test_faster_whisper_is_not_imported() -> None:
+    code = "import sys, audio.vad.silero as s; s.SileroVad(); print('faster_whisper' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_missing_network_names_file_and_remedy(tmp_path: Path) -> None:
+    with pytest.raises(EngineLoadError, match=r"gone\.onnx.*reinstall faster-whisper"):
+        SileroNetwork(tmp_path / "gone.onnx")
+
+
+def test_a_broken_network_names_file_and_remedy(tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"not a network")
+    with pytest.raises(EngineLoadError, match=r"broken\.onnx.*reinstall"):
+        SileroNetwork(tmp_path / "broken.onnx")
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(EngineLoadError, match="pip install faster-whisper"):
+        silero.network_path()
+
+
+def test_missing_onnxruntime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EngineLoadError, match="reinstall onnxruntime"):
+        SileroNetwork()
+
+
+def test_a_failure_while_running_is_renamed() -> None:
+    network = SileroNetwork()
+    wrong = np.zeros((1, 3), dtype=np.float32)
+    with pytest.raises(VadError):
+        network.run(wrong, wrong, wrong)
+
+
+def test_cascade_leaves_the_network_asleep_in_a_quiet_room() -> None:
+    network = CountingNetwork()
+    vad = CascadeVad(network)
+    room = np.random.default_rng(5).normal(0, 10, 500 * FRAME_SAMPLES).round().astype(np.int16)
+    for i in range(500):
+        vad.process(Frame(Samples(i * FRAME_SAMPLES), room[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]))
+    assert network.windows == 0
+
+
+def test_cascade_catches_up_and_finds_what_silero_finds() -> None:
+    manifest = (RECORDING.parent / "manifest.jsonl").read_text().splitlines()
+    label = next(row for row in map(json.loads, manifest) if row["file"] == RECORDING.name)
+    pcm, _ = soundfile.read(RECORDING, dtype="int16")
+    network = CountingNetwork()
+    onsets = []
+    for vad in (SileroVad(network), CascadeVad(network)):
+        for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+            voicing = vad.process(Frame(Samples(at), pcm[at : at + FRAME_SAMPLES]))
+            if voicing.speaking:
+                onsets.append(voicing.edge)
+                break
+    assert abs(onsets[1] - onsets[0]) <= 1_600
+    assert onsets[1] / 16_000 <= label["speech_start_s"] + 0.2
+
+
+def test_cascade_wakes_with_the_last_half_second_in_one_go() -> None:
+    pcm, _ = soundfile.read(RECORDING, dtype="int16")
+    room = np.random.default_rng(5).normal(0, 10, 100 * FRAME_SAMPLES).round().astype(np.int16)
+    pcm = np.concatenate([room, pcm[3_200:]])
+    network = CountingNetwork()
+    vad = CascadeVad(network)
+    at_once = []
+    for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        before = network.windows
+        vad.process(Frame(Samples(at), pcm[at : at + FRAME_SAMPLES]))
+        at_once.append(network.windows - before)
+    woken = next(i for i, windows in enumerate(at_once) if windows)
+    assert woken >= 95
+    assert at_once[woken] == 15
+    assert max(at_once[woken + 1 : woken + 20]) == 1

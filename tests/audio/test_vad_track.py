@@ -1,0 +1,74 @@
+"""From scores to edges, with scripted scores over known sound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Pcm, Samples
+from audio.vad import Voicing
+from audio.vad.hysteresis import HysteresisSettings
+from audio.vad.track import SpeechTrack, TrackSettings
+
+SETTINGS = TrackSettings(
+    hysteresis=HysteresisSettings(
+        open_score=0.5, close_score=0.5, open_samples=Samples(640), hold_samples=Samples(1_280)
+    ),
+    margin_db=6.0,
+    end_bias_ms=0.0,
+)
+
+
+def sound(frames: int, *bursts: tuple[int, int, float]) -> Pcm:
+    """A quiet room with 1 kHz between pairs of samples at an amplitude."""
+    wave = np.random.default_rng(2).normal(0, 8, frames * FRAME_SAMPLES)
+    for begin, end, amplitude in bursts:
+        wave[begin:end] += amplitude * np.sin(2 * np.pi * np.arange(begin, end) / 16)
+    return wave.round().astype(np.int16)
+
+
+def tell(track: SpeechTrack, pcm: Pcm, voiced: set[int]) -> list[Voicing]:
+    """Score 1 in the frames of `voiced`, else 0."""
+    voicings = []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        track.step(float(i in voiced), frame.start, frame.end)
+        voicings.append(track.voicing(float(i in voiced)))
+    return voicings
+
+
+def test_the_onset_is_dated_by_the_sound_and_the_end_by_the_scores() -> None:
+    """Sound from 8 000 to 16 000; the detector fires 80 ms late."""
+    voicings = tell(SpeechTrack(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
+    assert not voicings[29].speaking
+    assert voicings[30].speaking
+    assert abs(voicings[30].edge - 8_000) <= 80
+    assert [voicing.speaking for voicing in voicings[54:57]] == [True, False, False]
+    assert voicings[-1].edge == 52 * FRAME_SAMPLES
+
+
+@pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
+def test_the_bias_is_taken_off_the_end_only(bias_ms: float) -> None:
+    pcm, voiced = sound(80, (8_000, 16_000, 4_000)), set(range(26, 52))
+    plain = tell(SpeechTrack(SETTINGS), pcm, voiced)
+    shifted = tell(SpeechTrack(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
+    assert shifted[30] == plain[30]
+    assert plain[-1].edge - shifted[-1].edge == bias_ms * 16
+
+
+def test_a_second_onset_is_not_dated_into_the_first_stretch() -> None:
+    """The sound never stops, the scores do: the second stretch begins where the first ended."""
+    pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
+    voicings = tell(SpeechTrack(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
+    closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
+    reopened = next(voicing for voicing in voicings[45:] if voicing.speaking)
+    assert reopened.edge == closed.edge
+
+
+def test_a_bias_longer_than_the_speech_ends_at_its_onset() -> None:
+    track = SpeechTrack(replace(SETTINGS, end_bias_ms=500.0))
+    voicings = tell(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
+    assert voicings[-1].edge == voicings[27].edge
+    assert voicings[27].speaking
