@@ -9,7 +9,7 @@ from audio.vad import Voicing
 from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
 from audio.vad.track import SpeechTrack, TrackSettings
 
-# Its ends are Silero's, and so is their median error (bench/vad.py: 23 ms against 25).
+# Its ends are Silero's, and so is their median error (bench/vad.py).
 END_BIAS_MS = SETTINGS.end_bias_ms
 
 # The waker may be wrong often (that costs 1.5 ms of CPU) but must not be late: its middle mode, one frame.

@@ -69,6 +69,17 @@ class LevelHistory:
                     break
         return onset
 
+    def last_sound(self, since: Samples, until: Samples, threshold_db: float) -> Samples | None:
+        """The end of the last 20 ms in [since, until) that were above `threshold_db`; None where none were."""
+        powers = np.power(10.0, self._levels_db[self._block(since) : self._block(until)] / 10)
+        if len(powers) < BLOCKS_PER_FRAME:
+            return None
+        means_db = 10 * np.log10(np.convolve(powers, np.full(BLOCKS_PER_FRAME, 1 / BLOCKS_PER_FRAME), "valid"))
+        loud = np.flatnonzero(means_db > threshold_db)
+        if len(loud) == 0:
+            return None
+        return self._position(self._block(since) + int(loud[-1]) + BLOCKS_PER_FRAME)
+
     def _block(self, position: int) -> int:
         back = (self._end - position) // BLOCK_SAMPLES
         return min(max(HISTORY_BLOCKS - back, 0), HISTORY_BLOCKS)

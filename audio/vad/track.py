@@ -15,6 +15,11 @@ from audio.vad.level import LevelHistory
 _ONSET_REACH_SAMPLES = samples_of_ms(200)
 _ONSET_GAP_SAMPLES = samples_of_ms(60)
 
+# Sound this far below the loudest of a stretch is its echo in the room: detectors go on hearing a voice in it, and an
+# end dated too late makes the answer look sooner than it was. It is looked for no further back than this.
+_ECHO_DB = 32.0
+_END_REACH_SAMPLES = samples_of_ms(200)
+
 
 @dataclass(frozen=True, slots=True)
 class TrackSettings:
@@ -52,6 +57,7 @@ class SpeechTrack:
         self._hysteresis.reset()
         self.loud = False
         self._edge = Samples(0)
+        self._peak_db = 0.0
         self._heard_until: Samples | None = None
 
     @property
@@ -71,6 +77,8 @@ class SpeechTrack:
         self._levels.push(frame)
         # Silence the border put in says nothing about the room.
         self.loud = not frame.invented and self._gate.is_open(self._levels.frame_db)
+        if self.speaking:
+            self._peak_db = max(self._peak_db, self._levels.frame_db)
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
         """Take a detector's score, 0..1, of [start, end), within the frames pushed."""
@@ -89,7 +97,12 @@ class SpeechTrack:
     def _open(self, raw: Samples) -> None:
         onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
         self._edge = Samples(max(self._edge, onset, 0))
+        self._peak_db = self._levels.frame_db
 
     def _close(self, raw: Samples, now: Samples) -> None:
-        # Not dated by the sound around it: tried, and in a noisy room worse than the detector's own end (docs/vad.md).
-        self._edge = Samples(min(max(raw - self._bias_samples, self._edge), now))
+        dated = raw - self._bias_samples
+        since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
+        last = self._levels.last_sound(since, raw, self._peak_db - _ECHO_DB)
+        if last is not None:
+            dated = min(dated, last)
+        self._edge = Samples(min(max(dated, self._edge), now))

@@ -39,19 +39,24 @@ def tell(track: SpeechTrack, pcm: Pcm, voiced: set[int]) -> list[Voicing]:
     return voicings
 
 
-def test_the_onset_is_dated_by_the_sound_and_the_end_by_the_scores() -> None:
-    """Sound from 8 000 to 16 000; the detector fires 80 ms late."""
+def test_the_onset_is_dated_by_the_sound_and_so_is_an_end_in_the_echo() -> None:
+    """Sound from 8 000 to 16 000; the detector fires 80 ms late and goes on for 40 ms after the sound."""
     voicings = tell(SpeechTrack(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
     assert not voicings[29].speaking
     assert voicings[30].speaking
     assert abs(voicings[30].edge - 8_000) <= 80
     assert [voicing.speaking for voicing in voicings[54:57]] == [True, False, False]
+    assert abs(voicings[-1].edge - 16_000) <= 320
+
+
+def test_the_end_is_dated_by_the_scores_where_the_sound_goes_on() -> None:
+    voicings = tell(SpeechTrack(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
     assert voicings[-1].edge == 52 * FRAME_SAMPLES
 
 
 @pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
 def test_the_bias_is_taken_off_the_end_only(bias_ms: float) -> None:
-    pcm, voiced = sound(80, (8_000, 16_000, 4_000)), set(range(26, 52))
+    pcm, voiced = sound(80, (8_000, 20_000, 4_000)), set(range(26, 52))
     plain = tell(SpeechTrack(SETTINGS), pcm, voiced)
     shifted = tell(SpeechTrack(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
     assert shifted[30] == plain[30]

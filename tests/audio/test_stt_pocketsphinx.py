@@ -1,0 +1,356 @@
+"""The real process, on real recordings."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+import wave
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import Hearing, SegmentId, Transcriber, Words
+from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.stt.sphinx_wire import Unframer
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+COMMANDS = [
+    *("what time is it", "what is the time", "what's the date today", "what day is it", "turn on the lamp"),
+    *("turn off the lamp", "set a timer for ten minutes", "stop", "yes", "no", "play some music", "repeat that"),
+    *(f"what is {a} plus {b}" for a in ("one", "two", "ten") for b in ("three", "four", "twelve")),
+]
+SAID = {
+    "rhasspy3_what-time-is-it": "what time is it",
+    "rhasspy3_whats-the-date-today": "what's the date today",
+    "rhasspy3_turn-on-the-lamp": "turn on the lamp",
+}
+
+slow = pytest.mark.slow
+
+
+def recording(name: str) -> Pcm:
+    with wave.open(str(RECORDINGS / f"{name}.wav")) as wav:
+        return np.frombuffer(wav.readframes(wav.getnframes()), np.int16)
+
+
+@asynccontextmanager
+async def loaded(lane_s: float = 5.0) -> AsyncIterator[PocketsphinxTranscriber]:
+    transcriber = PocketsphinxTranscriber(COMMANDS, lane_s=lane_s)
+    await transcriber.load()
+    try:
+        yield transcriber
+    finally:
+        await transcriber.aclose()
+
+
+def ignore(_words: Words) -> None:
+    pass
+
+
+def feed(hearing: Hearing, pcm: Pcm) -> None:
+    for at in range(0, len(pcm), FRAME_SAMPLES):
+        hearing.feed(pcm[at : at + FRAME_SAMPLES])
+
+
+async def heard(transcriber: Transcriber, name: str, at: int = 0) -> Words:
+    hearing = transcriber.open(SegmentId(at), ignore)
+    feed(hearing, recording(name))
+    words = await hearing.words()
+    hearing.close()
+    return words
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def test_another_language_is_refused_with_the_remedy() -> None:
+    with pytest.raises(EngineLoadError, match=r"English only, not 'de'.*faster-whisper"):
+        asyncio.run(PocketsphinxTranscriber(COMMANDS, language="de").load())
+
+
+def test_not_loaded() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber(COMMANDS)
+        assert "not loaded" in transcriber.detail
+        with pytest.raises(SttError, match="not loaded"):
+            transcriber.open(SegmentId(0), ignore)
+        await transcriber.aclose()
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_recordings_give_exactly_their_commands_one_after_another() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            for at, (name, said) in enumerate(SAID.items()):
+                words = await heard(transcriber, name, at * 100_000)
+                end = Samples(at * 100_000 + len(recording(name)))
+                assert words == Words(SegmentId(at * 100_000), end, said, rough=False)
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_other_speech_is_a_guess_and_noise_is_nothing() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            other = await heard(transcriber, "pocketsphinx_goforward")
+            assert other.rough
+            assert "ten meters" in other.text
+            for noise in ("koala_noise", "blanket_fireplace"):
+                hearing = transcriber.open(SegmentId(0), ignore)
+                feed(hearing, recording(noise)[: 2 * MIC_RATE_HZ])
+                assert (await hearing.words()).text == ""
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_words_may_be_asked_again_after_more_sound() -> None:
+    async def scenario() -> None:
+        pcm = recording("rhasspy3_turn-on-the-lamp")
+        async with loaded() as transcriber:
+            hearing = transcriber.open(SegmentId(320), ignore)
+            assert (await hearing.words()) == Words(SegmentId(320), Samples(320), "")
+            feed(hearing, pcm[:8000])
+            early = await hearing.words()
+            feed(hearing, pcm[8000:])
+            late = await hearing.words()
+            assert (early.until, late.until) == (8320, 320 + len(pcm))
+            assert late.text == "turn on the lamp"
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_partials_tell_changes_only_and_end_in_the_words() -> None:
+    async def scenario() -> None:
+        partials: list[Words] = []
+        async with loaded() as transcriber:
+            hearing = transcriber.open(SegmentId(0), partials.append)
+            feed(hearing, recording("rhasspy3_what-time-is-it"))
+            words = await hearing.words()
+        texts = [partial.text for partial in partials]
+        assert len(texts) > 1
+        assert all(a != b for a, b in pairwise(texts))
+        assert texts[-1] == words.text == "what time is it"
+        steps = np.diff([partial.until for partial in partials[:-1]])
+        assert all(step >= MIC_RATE_HZ // 10 for step in steps)
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_answers_of_a_cancelled_segment_reach_nobody_new() -> None:
+    async def scenario() -> None:
+        old: list[Words] = []
+        new: list[Words] = []
+        async with loaded() as transcriber, asyncio.TaskGroup() as tasks:
+            first = transcriber.open(SegmentId(0), old.append)
+            feed(first, recording("rhasspy3_turn-on-the-lamp"))
+            late = tasks.create_task(first.words())
+            await asyncio.sleep(0)  # it has asked
+            second = transcriber.open(SegmentId(0), new.append)  # cancels the first
+            assert (await second.words()).text == ""
+            assert (await late).text == "turn on the lamp"
+            assert old == new == []
+            with pytest.raises(SttError, match="has ended"):
+                first.feed(recording("koala_noise")[:320])
+            with pytest.raises(SttError, match="has ended"):
+                await first.words()
+            first.cancel()
+            first.close()
+            feed(second, recording("rhasspy3_what-time-is-it"))
+            assert (await second.words()).text == "what time is it"
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_words_can_be_cancelled_and_asked_again() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            hearing = transcriber.open(SegmentId(0), ignore)
+            feed(hearing, recording("rhasspy3_turn-on-the-lamp"))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await hearing.words()
+            assert (await hearing.words()).text == "turn on the lamp"
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_a_killed_process_is_noticed_and_replaced() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            hearing = transcriber.open(SegmentId(0), ignore)
+            os.kill(transcriber.pid, signal.SIGSTOP)  # so that the question is under way when it dies
+            async with asyncio.TaskGroup() as tasks:
+                waiting = tasks.create_task(_failure(hearing))
+                await asyncio.sleep(0.02)
+                os.kill(transcriber.pid, signal.SIGKILL)
+                async with asyncio.timeout(1):
+                    assert "ended unexpectedly" in await waiting
+            with pytest.raises(SttError, match="load the recognizer again"):
+                hearing.feed(np.zeros(320, np.int16))
+            with pytest.raises(SttError, match="load the recognizer again"):
+                transcriber.open(SegmentId(1), ignore)
+            hearing.close()
+            await transcriber.load()
+            assert (await heard(transcriber, "rhasspy3_what-time-is-it")).text == "what time is it"
+
+    asyncio.run(scenario())
+
+
+async def _failure(hearing: Hearing) -> str:
+    try:
+        await hearing.words()
+    except SttError as error:
+        return str(error)
+    return "no failure"
+
+
+@slow
+def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber(COMMANDS, lane_s=1.0)
+        await transcriber.load()
+        pid = transcriber.pid
+        hearing = transcriber.open(SegmentId(0), ignore)
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(50):
+            hearing.feed(np.zeros(320, np.int16))
+        with pytest.raises(SttError, match="hangs"):
+            hearing.feed(np.zeros(320, np.int16))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await hearing.words()
+        began = asyncio.get_running_loop().time()
+        await transcriber.aclose()
+        await transcriber.aclose()
+        assert asyncio.get_running_loop().time() - began < 1.0
+        assert not is_running(pid)
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_decoded_sound_leaves_the_lane() -> None:
+    async def scenario() -> None:
+        async with loaded(lane_s=1.0) as transcriber:
+            for _ in range(4):
+                hearing = transcriber.open(SegmentId(0), ignore)
+                hearing.feed(recording("koala_noise")[: MIC_RATE_HZ * 9 // 10])
+                await hearing.words()
+                hearing.cancel()
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_a_crash_names_its_type_and_no_words() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber(["secret \ud800 words"])
+        with pytest.raises(EngineLoadError) as refused:
+            await transcriber.load()
+        assert "UnicodeEncodeError" in str(refused.value)
+        assert "secret" not in str(refused.value)
+        assert transcriber.pid == 0
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_loading_has_a_deadline() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber(COMMANDS, start_timeout_s=0.05)
+        with pytest.raises(EngineLoadError, match=r"within 0\.05 s"):
+            await transcriber.load()
+        assert transcriber.pid == 0
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
+        await transcriber.load()
+        assert ", 2 commands," in transcriber.detail
+        assert "; 1 commands left out: 2 words" in transcriber.detail
+        await transcriber.aclose()
+
+    asyncio.run(scenario())
+
+
+@slow
+def test_without_commands_everything_is_a_guess() -> None:
+    async def scenario() -> None:
+        transcriber = PocketsphinxTranscriber([])
+        await transcriber.load()
+        words = await heard(transcriber, "rhasspy3_what-time-is-it")
+        await transcriber.aclose()
+        assert words.rough
+        assert words.text
+
+    asyncio.run(scenario())
+
+
+def worker_answers(sent: bytes) -> tuple[int, bytes]:
+    """Exit status and output of a process that gets these bytes and then the end of its stdin."""
+    command = [sys.executable, "-m", "audio.stt.sphinx_worker"]
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=15, check=False)
+    return done.returncode, done.stdout
+
+
+@slow
+def test_the_process_ends_when_its_stdin_closes() -> None:
+    assert worker_answers(b"") == (0, b"")
+
+
+@slow
+def test_the_process_reports_an_unreadable_message_by_type_and_ends() -> None:
+    status, output = worker_answers(bytes([0, 0, 0, 0, 99]) + bytes(8))
+    assert status == 1
+    assert [message.payload for message in Unframer().receive(output)] == [b"WireError"]
+
+
+@slow
+def test_no_orphan_and_no_harm_by_an_interrupt() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            os.kill(transcriber.pid, signal.SIGINT)
+            assert (await heard(transcriber, "rhasspy3_what-time-is-it")).text == "what time is it"
+
+    asyncio.run(scenario())
+    parent = (
+        "import asyncio, os\n"
+        "from audio.stt.pocketsphinx import PocketsphinxTranscriber\n"
+        "async def main():\n"
+        "    t = PocketsphinxTranscriber(['stop it'])\n"
+        "    await t.load()\n"
+        "    print(t.pid, flush=True)\n"
+        "    os._exit(3)\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, timeout=15, check=False)
+    assert done.returncode == 3
+    deadline = time.monotonic() + 5
+    while is_running(int(done.stdout)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(int(done.stdout))
