@@ -100,9 +100,9 @@ class SpeechTrack:
         self._peak_db = self._levels.frame_db
 
     def _close(self, raw: Samples, now: Samples) -> None:
-        dated = raw - self._bias_samples
+        dated = min(raw - self._bias_samples, now)
         since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
-        last = self._levels.last_sound(since, raw, self._peak_db - _ECHO_DB)
+        last = self._levels.last_sound(since, Samples(max(dated, raw)), self._peak_db - _ECHO_DB)
         if last is not None:
             dated = min(dated, last)
         self._edge = Samples(min(max(dated, self._edge), now))
