@@ -1,0 +1,180 @@
+"""The table of packages in docs/licences.md, written from requirements.lock and the installed packages' metadata.
+
+`python tests/licence_table.py` in the repository's root writes it; tests/test_licences.py compares it.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).parent.parent
+LOCK_FILE = ROOT / "requirements.lock"
+DOCS_FILE = ROOT / "docs" / "licences.md"
+
+TABLE_BEGINS = "<!-- Written by tests/licence_table.py: -->\n"
+TABLE_ENDS = "<!-- End. -->\n"
+
+_PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+_READ_BY_HAND: Mapping[str, str] = MappingProxyType(
+    {
+        # Windows and the browser only, so not installed here; read in their wheels.
+        "colorama": "BSD-3-Clause",
+        "httpx2-jsfetch": "BSD-3-Clause",
+        # The wheel states no licence: this is espeak-ng's, whose library and data are all that it carries.
+        "espeakng-loader": "GPL-3.0-or-later",
+        # "LGPL"; the head of each source file says which.
+        "num2words": "LGPL-2.1-or-later",
+        # Metadata names Piper's own; the wheel also carries the licence of its g2pW part.
+        "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
+        # "BSD"; LICENSE holds two clauses for the recognizer, three for the WebRTC detector inside.
+        "pocketsphinx": "BSD-2-Clause AND BSD-3-Clause",
+        # "MIT"; LICENSE adds WebRTC's three clauses.
+        "webrtcvad-wheels": "MIT AND BSD-3-Clause",
+    }
+)
+"""Licences that the metadata leaves out or leaves vague."""
+
+_SPDX: Mapping[str, str] = MappingProxyType(
+    {
+        "3-Clause BSD License": "BSD-3-Clause",
+        "Apache 2.0": "Apache-2.0",
+        "Apache Software License": "Apache-2.0",
+        "BSD 3-Clause License": "BSD-3-Clause",
+        "ISC License": "ISC",
+        "MIT License": "MIT",
+        "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    }
+)
+"""How packages spell their licence in free text or as a classifier. "BSD License" is missing: it does not say which."""
+
+_USED_FOR: Mapping[str, str] = MappingProxyType(
+    {
+        "editables": "the editable install",
+        "espeakng-loader": "speech synthesis: espeak-ng",
+        "faster-whisper": "speech recognition; carries the Silero voice detector",
+        "hassil": "matching sentences to the built-in skills",
+        "hatchling": "building the package",
+        "httpx": "the client of language models",
+        "num2words": "numbers as spoken words",
+        "numpy": "samples",
+        "onnxruntime": "running Silero and Piper",
+        "piper-tts": "speech synthesis: Piper",
+        "pocketsphinx": "speech recognition without a download",
+        "pyyaml": "the skills' sentence files",
+        "rich": "the screen in the terminal",
+        "sniffio": "spares httpcore a failed import with every request",
+        "sounddevice": "microphone and speaker",
+        "soundfile": "reading recordings",
+        "soxr": "resampling",
+        "typer": "the command line",
+        "tzdata": "time zones where the system has none",
+        "webrtcvad-wheels": "the second voice detector",
+        "websockets": "the socket to browsers",
+    }
+)
+
+_ONLY: Mapping[str, str] = MappingProxyType(
+    {
+        "python_full_version < '3.12'": "Python 3.11",
+        "python_full_version >= '3.12'": "Python 3.12 and newer",
+        "python_full_version >= '3.12' and sys_platform == 'emscripten'": "in a browser only",
+        "sys_platform == 'win32'": "Windows only",
+    }
+)
+"""The lock's conditions that leave a package out somewhere people would wonder, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One line of the lock."""
+
+    name: str
+    version: str
+    only: str  # "" where the package belongs to every install
+
+
+def locked() -> tuple[Pin, ...]:
+    """Every package of requirements.lock, in its order."""
+    text = LOCK_FILE.read_text(encoding="utf-8")
+    return tuple(
+        Pin(found["name"], found["version"], _ONLY.get((found["marker"] or "").strip(), ""))
+        for found in _PIN.finditer(text)
+    )
+
+
+def asked_for() -> frozenset[str]:
+    """The packages pyproject.toml itself names: for running and for the install."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted: list[str] = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
+    return frozenset(_name_in(requirement) for requirement in wanted)
+
+
+def markdown_table() -> str:
+    """The table of docs/licences.md: one row for each line of the lock."""
+    pins = locked()
+    direct = asked_for()
+    pulled_by = _pulled_by(pins)
+    rows = ["| package | version | licence | used for |\n|---|---|---|---|\n"]
+    for pin in pins:
+        use = _USED_FOR[pin.name] if pin.name in direct else f"pulled in by {', '.join(pulled_by[pin.name])}"
+        only = f" ({pin.only})" if pin.only else ""
+        rows.append(f"| {pin.name} | {pin.version} | {licence_of(pin.name)} | {use}{only} |\n")
+    return "".join(rows)
+
+
+def licence_of(package: str) -> str:
+    """The package's licence as SPDX: what was read by hand, else what its metadata states.
+
+    Raises: LookupError if neither says it; then its licence file has to be read and entered above.
+    """
+    if package in _READ_BY_HAND:
+        return _READ_BY_HAND[package]
+    metadata = distribution(package).metadata
+    if "License-Expression" in metadata:
+        return metadata["License-Expression"]
+    if "License" in metadata:
+        return _SPDX.get(metadata["License"], metadata["License"])
+    classifiers = [value.rpartition(" :: ")[2] for value in metadata.get_all("Classifier", []) if "License" in value]
+    if len(classifiers) != 1 or classifiers[0] not in _SPDX:
+        raise LookupError(f"{package} states no licence: read its licence file and enter it in {Path(__file__).name}.")
+    return _SPDX[classifiers[0]]
+
+
+def docs_with(table: str, page: str) -> str:
+    """The page with its table replaced."""
+    before, begins, rest = page.partition(TABLE_BEGINS)
+    _, ends, after = rest.partition(TABLE_ENDS)
+    assert begins
+    assert ends
+    return f"{before}{begins}\n{table}\n{ends}{after}"
+
+
+def _pulled_by(pins: tuple[Pin, ...]) -> dict[str, list[str]]:
+    """For each locked package the locked packages that require it, on any platform: the lock is for all of them."""
+    pulled_by: dict[str, list[str]] = {pin.name: [] for pin in pins}
+    for package in sorted(pulled_by):
+        try:
+            requirements = distribution(package).requires or []
+        except PackageNotFoundError:  # Windows or browser only; neither requires anything.
+            continue
+        needed = {_name_in(requirement) for requirement in requirements if "extra ==" not in requirement}
+        for name in needed & pulled_by.keys():
+            pulled_by[name].append(package)
+    return pulled_by
+
+
+def _name_in(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    assert found, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+if __name__ == "__main__":
+    page = DOCS_FILE.read_text(encoding="utf-8")
+    DOCS_FILE.write_text(docs_with(markdown_table(), page), encoding="utf-8")

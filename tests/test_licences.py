@@ -1,0 +1,105 @@
+"""docs/licences.md names everything that is installed and every recording that is shipped."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import licence_table
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+SHIPPED = ROOT / "assistant" / "recordings"
+TESTED = ROOT / "tests" / "recordings"
+
+# Licences of parts that may be combined into a GPL-3.0-or-later program; all others are to be looked at first.
+GOES_WITH_GPL_3 = frozenset(
+    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 GPL-3.0-or-later ISC LGPL-2.1-or-later "
+    "MIT MIT-0 MPL-2.0 PSF-2.0 Zlib".split()
+)
+
+
+def rows_under(head: str, page: str = PAGE) -> Iterator[list[str]]:
+    """The cells of each row of the table whose first line begins with these cells."""
+    _, found, rest = page.partition(f"\n| {head} |")
+    assert found, head
+    lines = rest.split("\n")[2:]
+    for line in lines[: next(n for n, line in enumerate(lines) if not line.startswith("|"))]:
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+PACKAGES = list(rows_under("package | version | licence | used for"))
+RECORDINGS = {row[0].strip("`"): row for row in rows_under("file | source: repository, path, commit")}
+
+
+def test_the_packages_are_those_of_the_lock() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = [line.split(" ")[0].split("==") for line in lock.split("\n") if re.match(r"\w", line)]
+    assert len(pins) > 30
+    assert [row[:2] for row in PACKAGES] == pins, "write it anew: python tests/licence_table.py"
+
+
+def test_the_table_is_what_the_packages_say() -> None:
+    assert licence_table.docs_with(licence_table.markdown_table(), PAGE) == PAGE, "write: python tests/licence_table.py"
+
+
+def test_every_packages_licence_goes_with_ours() -> None:
+    for name, _, licence, _ in PACKAGES:
+        alternatives = [set(alternative.split(" AND ")) for alternative in licence.split(" OR ")]
+        assert any(alternative <= GOES_WITH_GPL_3 for alternative in alternatives), f"{name}: {licence}"
+
+
+def test_every_package_is_there_for_something() -> None:
+    assert [name for name, _, _, use in PACKAGES if use.partition(" (")[0] in {"", "pulled in by"}] == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["package | version | licence | used for", "what | inside | licence", "file | source: repository, path, commit"],
+)
+def test_no_cell_is_empty(head: str) -> None:
+    rows = list(rows_under(head))
+    assert len(rows) > 5
+    assert [row for row in rows if not all(row)] == []
+
+
+def test_every_recording_in_the_tree_is_named_and_no_other() -> None:
+    folders = [ROOT / name for name in ("assistant", "audio", "bench", "docs", "llm", "tests", "web")]
+    found = {path.relative_to(ROOT).as_posix() for folder in folders for path in folder.rglob("*.wav")}
+    assert len(found) > 5
+    assert found == RECORDINGS.keys()
+
+
+def test_the_sources_are_those_of_the_manifest() -> None:
+    lines = (TESTED / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
+    clips = [json.loads(line) for line in lines]
+    assert {clip["file"] for clip in clips} == {path.name for path in TESTED.glob("*.wav")}
+    for clip in clips:
+        _, source, licence, _, _ = RECORDINGS[f"tests/recordings/{clip['file']}"]
+        assert source == f"{clip['source_repo']}, `{clip['source_path']}`, {clip['source_commit'][:12]}"
+        assert clip["licence"].lower().startswith(licence.lower())
+
+
+@pytest.mark.parametrize("path", RECORDINGS)
+def test_each_recordings_licence_text_travels_with_it(path: str) -> None:
+    _, source, licence, _, _ = RECORDINGS[path]
+    if licence == "public domain":
+        return
+    _, found, section = PAGE.partition(f"\n### {licence}\n")
+    assert found, licence
+    text = section.partition("\n### ")[0]
+    assert source.partition(",")[0] in text
+    assert "WARRANTIES" in text.upper()
+
+
+def test_the_conversations_readme_tells_its_labels() -> None:
+    labels = json.loads((SHIPPED / "conversation.json").read_text(encoding="utf-8"))
+    readme = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    rows = list(rows_under("speech from, s | to, s | end known to, ms | words", readme))
+    assert len(labels) == len(rows) == 5
+    for label, (start, end, uncertainty, words, clip) in zip(labels, rows, strict=True):
+        assert (float(start), float(end)) == (label["start_s"], label["end_s"])
+        assert uncertainty == f"±{label['end_uncertainty_ms']}"
+        assert label["words"] is None or words == label["words"]
+        assert clip in RECORDINGS["assistant/recordings/conversation.wav"][1]
