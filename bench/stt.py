@@ -1,0 +1,188 @@
+"""What pocketsphinx makes of recordings: word errors, exact commands, time to the words, processor time.
+
+    python -m bench.stt [--manifest FILE] [--snr DB] [--pace TIMES] [--commands FILE]
+
+Each clip is one segment as a detector would cut it: from 300 ms before its labelled first sample of speech to 130 ms
+after the last, in 20 ms frames at the pace of real time. The words are asked for right after the last frame.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import time
+import wave
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict, cast
+
+import numpy as np
+
+from assistant.skills.skills import understood_sentences
+from audio.stt import SegmentId, Words
+from audio.stt.command_lm import phone_distance
+from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
+
+_BEFORE_MS = 300
+_AFTER_MS = 130
+_LONGEST_S = 12.0
+
+
+class Clip(TypedDict, total=False):
+    """A line of the manifest, as far as it is used here."""
+
+    file: str
+    tag: str
+    transcript: str
+    speech_start_s: float
+    speech_end_s: float
+
+
+@dataclass
+class Tally:
+    """One row of the table."""
+
+    clips: int = 0
+    exact: int = 0
+    said: int = 0
+    errors: float = 0.0
+    taken: int = 0
+    with_words: int = 0
+    wait_ms: list[float] = field(default_factory=list)
+
+    def row(self, name: str) -> str:
+        wer = f"{self.errors / self.said:.2f}" if self.said else "-"
+        p50, p95 = np.percentile(self.wait_ms, [50, 95])
+        cells = (name, self.clips, wer, self.exact, self.taken, self.with_words, f"{p50:.0f} / {p95:.0f}")
+        return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def read_pcm(path: Path) -> Pcm:
+    """A 16 kHz mono PCM16 file."""
+    with wave.open(str(path)) as recording:
+        if recording.getframerate() != MIC_RATE_HZ or recording.getnchannels() != 1:
+            raise SystemExit(f"{path}: 16 kHz mono is wanted")
+        return np.frombuffer(recording.readframes(recording.getnframes()), np.int16)
+
+
+def plain(text: str) -> str:
+    """A transcript as the recognizer would write it."""
+    return re.sub(r"[^a-z0-9' ]", "", text.lower().replace("-", " ")).strip()
+
+
+def word_errors(reference: str, heard: str) -> float:
+    """Words inserted, left out or replaced."""
+    return phone_distance(reference.split(), heard.split()) * len(reference.split())
+
+
+def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
+    """The clip with noise at this ratio of mean powers."""
+    sound, added = pcm.astype(np.float64), np.resize(noise, len(pcm)).astype(np.float64)
+    gain = np.sqrt(np.mean(sound**2) / np.mean(added**2) / 10 ** (snr_db / 10))
+    mixed: Pcm = np.clip(sound + gain * added, -32768, 32767).astype(np.int16)
+    return mixed
+
+
+def segment_of(clip: Clip, pcm: Pcm) -> Pcm:
+    """The clip's speech with a little around it; of noise the first two seconds."""
+    if "speech_end_s" not in clip:
+        return pcm[: samples_of_s(2.0)]
+    start = max(0, samples_of_s(clip["speech_start_s"]) - samples_of_ms(_BEFORE_MS))
+    end = samples_of_s(clip["speech_end_s"]) + samples_of_ms(_AFTER_MS)
+    return pcm[start : min(end, start + samples_of_s(_LONGEST_S))]
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time a process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Megabytes of memory a process holds (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+async def hear(transcriber: PocketsphinxTranscriber, pcm: Pcm, pace: float) -> tuple[Words, float]:
+    """One segment: its words and how long they took after the last frame, in ms."""
+    hearing = transcriber.open(SegmentId(0), lambda _words: None)
+    due = time.perf_counter()
+    for at in range(0, len(pcm), FRAME_SAMPLES):
+        due += FRAME_MS / 1000 / pace
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        hearing.feed(pcm[at : at + FRAME_SAMPLES])
+    asked = time.perf_counter()
+    async with asyncio.timeout(10):
+        words = await hearing.words()
+    wait_ms = (time.perf_counter() - asked) * 1000
+    hearing.close()
+    return words, wait_ms
+
+
+def count(tally: Tally, clip: Clip, words: Words, wait_ms: float) -> None:
+    """Enter a clip into its row."""
+    tally.clips += 1
+    tally.wait_ms.append(wait_ms)
+    tally.with_words += bool(words.text)
+    tally.taken += bool(words.text) and not words.rough
+    reference = plain(clip.get("transcript", ""))
+    if reference and "<unk>" not in clip["transcript"]:
+        tally.said += len(reference.split())
+        tally.errors += word_errors(reference, words.text)
+        tally.exact += reference == words.text
+
+
+async def measure(
+    clips: list[Clip], folder: Path, commands: tuple[str, ...], snr_db: float | None, pace: float
+) -> None:
+    """Print the table."""
+    noise = next((read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise"), None)
+    if snr_db is not None and noise is None:
+        raise SystemExit("--snr needs a clip with the tag noise in the manifest")
+    known, transcriber = set(commands), PocketsphinxTranscriber(commands)
+    began = time.perf_counter()
+    await transcriber.load()
+    print(f"{transcriber.detail}\nloaded in {time.perf_counter() - began:.1f} s, {resident_mb(transcriber.pid):.0f} MB")
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    used_s, heard_s = processor_s(transcriber.pid), 0.0
+    for clip in clips:
+        if clip["tag"] not in {"speech", "noise"}:
+            continue
+        pcm = segment_of(clip, read_pcm(folder / clip["file"]))
+        if snr_db is not None and noise is not None and clip["tag"] == "speech":
+            pcm = with_noise(pcm, noise, snr_db)
+        words, wait_ms = await hear(transcriber, pcm, pace)
+        name = "command" if plain(clip.get("transcript", "")) in known else "other speech"
+        count(tallies["noise" if clip["tag"] == "noise" else name], clip, words, wait_ms)
+        heard_s += s_of_samples(len(pcm))
+    used_s = processor_s(transcriber.pid) - used_s
+    await transcriber.aclose()
+    print("\n| | clips | WER | exact | taken as command | with words | ms to the words p50 / p95 |")
+    print("|---|---|---|---|---|---|---|")
+    for name, tally in sorted(tallies.items()):
+        print(tally.row(name))
+    print(f"\n{used_s / heard_s:.2f} s of processor time per second of sound ({heard_s:.0f} s)")
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description="Word errors and times of pocketsphinx on recordings.")
+    parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
+    parser.add_argument("--snr", type=float, help="mix in the manifest's first noise clip at this ratio, in dB")
+    parser.add_argument("--pace", type=float, default=1.0, help="times real time")
+    parser.add_argument(
+        "--commands", type=Path, help="a file of sentences, one a line; else what the skills understand"
+    )
+    args = parser.parse_args()
+    commands = tuple(args.commands.read_text().splitlines()) if args.commands else understood_sentences()
+    lines = args.manifest.read_text().splitlines()
+    clips = [cast("Clip", json.loads(line)) for line in lines if line]
+    asyncio.run(measure(clips, args.manifest.parent, commands, args.snr, args.pace))
+
+
+if __name__ == "__main__":
+    main()
