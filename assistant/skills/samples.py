@@ -50,7 +50,21 @@ def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) ->
                     found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
                     if frames:
                         found[rng.choice(frames).format(sentence)] = None
+    found.update(dict.fromkeys(_everyday()))
     return tuple(sentence for sentence in found if understood(sentence))
+
+
+def _everyday() -> Iterator[str]:
+    """What is asked most, which a random walk may miss: timers and small sums."""
+    for number in (*range(1, 21), 25, 30, 40, 45, 50, 60, 90):
+        words = str(num2words(number)).replace("-", " ")
+        for unit in ("second", "minute", "hour"):
+            length = f"{words} {unit}" if number == 1 else f"{words} {unit}s"
+            yield from (f"set a timer for {length}", f"set a {words} {unit} timer", f"start a timer for {length}")
+        for operation in ("plus", "minus", "times", "divided by"):
+            for other in (2, 3, 5, 7, 9, 10, 12):
+                yield f"what's {words} {operation} {num2words(other)}"
+                yield f"what is {num2words(other)} {operation} {words}"
 
 
 def _draw(template: Sentence, sentences: Sentences, rng: random.Random) -> Iterator[str]:

@@ -47,7 +47,7 @@ def no_model_answer(text: str) -> str:
     """What to say to `text` when no skill understands it and there is no language model. For the ear."""
     if not text.strip():
         return "I didn't hear any words."
-    return "I have no language model connected: that needs an llm.endpoints section in config.toml."
+    return "I have no language model connected. You can add one in config.toml, under llm.endpoints."
 
 
 def understood_sentences() -> tuple[str, ...]:

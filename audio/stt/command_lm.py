@@ -19,6 +19,28 @@ _DISCOUNT = 0.5
 """Share of the probability kept for continuations not in the list; cmusphinx's own small-model tools use the same."""
 
 
+_NUMBER_WORDS = frozenset(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million".split()
+)
+_WITHIN_NUMBERS = frozenset({"and", "point"})
+_ANY_NUMBER = "#"
+
+
+def shape(sentence: str) -> str:
+    """The sentence with every number replaced by one mark: whoever knows one sum knows them all."""
+    shaped: list[str] = []
+    words = sentence.split()
+    for at, word in enumerate(words):
+        inside = shaped[-1:] == [_ANY_NUMBER] and word in _WITHIN_NUMBERS and words[at + 1 : at + 2]
+        if word in _NUMBER_WORDS or (inside and words[at + 1] in _NUMBER_WORDS):
+            if shaped[-1:] != [_ANY_NUMBER]:
+                shaped.append(_ANY_NUMBER)
+        else:
+            shaped.append(word)
+    return " ".join(shaped)
+
+
 def known_words(sentences: Iterable[str]) -> frozenset[str]:
     """Every word of the sentences."""
     return frozenset(word for sentence in sentences for word in sentence.split())

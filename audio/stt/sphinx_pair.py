@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pocketsphinx import Decoder
 
-from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive
+from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive, shape
 from audio.stt.hypothesis import Hypothesis, is_filler, plain
 from audio.stt.sphinx_wire import LoadReport
 
@@ -39,6 +39,7 @@ class SphinxPair:
         sentences = frozenset(" ".join(command.split()) for command in commands) - {""}
         self._lexicon, missing = _pronounce(self._general, known_words(sentences))
         self._known = frozenset(s for s in sentences if missing.isdisjoint(s.split()))
+        self._shapes = frozenset(map(shape, self._known))
         self.left_out = len(sentences) - len(self._known)
         self.missing = len(missing)
         self._command = _command_decoder(self._known, self._lexicon) if self._known else None
@@ -75,7 +76,8 @@ class SphinxPair:
         if self._command is not None:
             command = self._hypothesis(self._command)
             distance = phone_distance(command.phones, general.phones)
-            if command.text in self._known and command.paced_like_speech and agrees(len(command.words), distance):
+            known = shape(command.text) in self._shapes
+            if known and command.paced_like_speech and agrees(len(command.words), distance):
                 return Verdict(command.text, rough=False)
         if general.paced_like_speech and general.says_something:
             return Verdict(general.text, rough=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive
+from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive, shape
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6).map(" ".join), min_size=1)
 PHONES = st.lists(st.sampled_from(["AH", "B", "K", "S"]), max_size=8)
@@ -97,3 +97,20 @@ def test_agreement(words: int, distance: float, believed: bool) -> None:
 )
 def test_possessive(phones: str, ending: list[str]) -> None:
     assert list(possessive(phones.split())) == phones.split() + ending
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shaped"),
+    [
+        ("what is twelve plus thirty one", "what is # plus #"),
+        ("set a timer for one hundred and six minutes", "set a timer for # minutes"),
+        ("what is three point five times two", "what is # times #"),
+        ("what is two and a half", "what is # and a half"),
+        ("turn on the lamp", "turn on the lamp"),
+        ("and two", "and #"),
+        ("two and", "# and"),
+        ("", ""),
+    ],
+)
+def test_a_number_is_as_good_as_another(sentence: str, shaped: str) -> None:
+    assert shape(sentence) == shaped
