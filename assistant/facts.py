@@ -22,10 +22,11 @@ class WordsHeard:
 
 @dataclass(frozen=True, slots=True)
 class TurnTaken:
-    """The turn is over; these are its words and the assistant has the floor."""
+    """The turn is over; these are its words (`rough`: as good as a guess) and the assistant has the floor."""
 
     turn: int
     text: str
+    rough: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,14 +38,17 @@ class ModelTiming:
 
     def unit(self, now_s: float) -> None:
         """A speakable unit came; only the first counts."""
+        self.token(now_s)  # an apology comes without any
         if not self._unit_came:
             self._unit_came = True
             self._span("first_sentence", now_s)
 
     def gave_up(self, now_s: float) -> None:
-        """The model failed: the wait until then was spent on its first token."""
-        self.token(now_s)
-        self.unit(now_s)
+        """Nobody waits any longer: what was waited for last took until now."""
+        if not self._token_came:
+            self.token(now_s)
+        else:
+            self.unit(now_s)
 
     def _span(self, stage: Stage, end_s: float) -> None:
         end_s = max(self.since_s, end_s)

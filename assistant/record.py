@@ -79,6 +79,7 @@ class TurnRecord:
     turn: Annotated[int, "number of the turn, from 1"]
     started_at: Annotated[str, "wall clock at the start of the conversation, UTC, ISO 8601"]
     outcome: Annotated[Outcome, "how the turn ended"]
+    rough: Annotated[bool, "whether the recognizer calls its words a guess"]
     speech_start_ms: Annotated[float | None, "first speech sample, dated back; null: nobody spoke"]
     speech_end_ms: Annotated[
         float | None, "last speech sample, dated back, less the detector's bias; null: nobody spoke"
@@ -99,13 +100,14 @@ class TurnRecord:
     fallbacks: Annotated[tuple[str, ...], "what ran in place of what was asked for, and why"]
     error: Annotated[str | None, "what went wrong in this turn, if anything did"]
     counters: Annotated[
-        dict[str, int], "clock_steps, invented_frames, underruns, late_frames: since the conversation began"
+        dict[str, int],
+        "clock_steps, invented_frames and dropped_records so far; underruns of the reply",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
 
     def to_json(self) -> str:
         """The record as one line of JSON."""
-        return json.dumps(_plain(self), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(_plain(self), separators=(",", ":"))
 
 
 def _plain(value: object) -> object:

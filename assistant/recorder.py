@@ -29,7 +29,7 @@ class Recorder:
         started_at: Wall clock, ISO 8601.
         salt: For hashes of transcripts; new for every conversation, never written down.
         engines: Engine name per stage.
-        fallbacks: What runs in place of what was asked for; grows if an engine dies.
+        fallbacks: What runs in place of what was asked for; grows if an engine is replaced.
         keep_words: Whether words may be recorded.
         speech_end_bias_ms: Of the voice detector.
         counters: Asked for at the end of every turn.
@@ -50,26 +50,32 @@ class Recorder:
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
     _hearing: HearingTrace | None = None
-    _troubles: list[tuple[float, str]] = field(default_factory=list)
-    _clock: StreamClock | None = None
     _at: Samples = Samples(0)
 
     # ---- while somebody speaks ----
 
     def frame(self, frame: Frame, voicing: Voicing, clock: StreamClock) -> None:
         """A frame went by."""
-        self._clock, self._at = clock, frame.end
+        self._at = frame.end
         if self._hearing is not None:
             self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.edge), voicing.probability)
         self._before.append(probability_byte(voicing.probability))
 
-    def speech_started(self, opened: OpenSegment, onset_s: float) -> None:
-        """A segment is heard; the turn it belongs to is known once its words are asked for."""
+    def segment_opened(self, opened: OpenSegment, onset_s: float) -> None:
+        """A segment is heard; `started` tells whose it is."""
         segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
         frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
         recent = list(self._before)[len(self._before) - frames :]
         vad_start_s = onset_s + s_of_samples(self._at - opened.onset - frames * FRAME_SAMPLES)
         self._hearing = HearingTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
+
+    def started(self, turn: int, onset_s: float) -> None:
+        """What is heard belongs to this turn, which may be new."""
+        trace = self._trace(turn)
+        if trace.speech_start_s is None:
+            trace.speech_start_s = onset_s
+        if self._hearing is not None:
+            trace.hearings.append(self._hearing)
 
     def partial(self, words: Words, now_s: float) -> None:
         """Words so far of the open segment."""
@@ -77,6 +83,15 @@ class Recorder:
             score = completeness(words.text)
             digest = salted_hash(self.salt, words.text)
             self._hearing.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
+
+    def segment_ended(self, turn: int, now_s: float) -> None:
+        """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard."""
+        if self._hearing is not None:
+            self._hearing.end(now_s)
+            trace = self._turns.get(turn)
+            if trace is not None and not any(hearing is self._hearing for hearing in trace.hearings):
+                trace.hearings.append(self._hearing)
+            self._hearing = None
 
     # ---- an attempt ----
 
@@ -89,7 +104,7 @@ class Recorder:
         trace.span(asked.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, now_s))
 
     def transcribed(self, reply: ReplyId, began_s: float, now_s: float) -> None:
-        """The words have come, or failed to."""
+        """The words have come, failed to, or are not wanted any more."""
         self._trace(reply.turn).span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
 
     def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
@@ -109,40 +124,29 @@ class Recorder:
         return self._trace(reply.turn)
 
     def _trace(self, turn: int) -> TurnTrace:
-        trace = self._turns.setdefault(turn, TurnTrace(turn))
-        if self._hearing is not None and self._hearing not in trace.hearings:
-            trace.hearings.append(self._hearing)
-            for at_s, what in self._troubles:
-                trace.event("error", at_s, what)
-            self._troubles.clear()
-            if trace.speech_start_s is None:
-                trace.speech_start_s = self._hearing.onset_s
-        return trace
+        return self._turns.setdefault(turn, TurnTrace(turn))
 
     # ---- the answer ----
 
     def commit(self, commit: Commit, now_s: float) -> None:
         """The gate is opened."""
+        attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
-        if self._hearing is not None:
-            self._hearing.end(now_s)
-            self._hearing = None
-        trace.committed_attempt = commit.reply.attempt
-        trace.user_words = commit.text
-        trace.event("commit", now_s, f"attempt {commit.reply.attempt}")
+        trace.committed_attempt = attempt
+        trace.user_words, trace.rough = commit.text, commit.rough
+        trace.event("commit", now_s, f"attempt {attempt}")
         if commit.speech_end is None or trace.speech_end_s is None or trace.endpoint_s is None:
             trace.speech_end_s = None
             trace.no_latency_reason = commit.origin
             return
-        attempt = commit.reply.attempt
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
         trace.span(attempt, Span("commit", "endpoint_wait", trace.endpoint_s, now_s, ("endpoint", "stt")))
 
     def retract(self, reply: ReplyId, now_s: float) -> None:
         """The committed reply was cancelled before a word of it was heard; its turn goes on."""
-        trace = self._turns[reply.turn]
+        trace = self._trace(reply.turn)
         trace.drop(reply.attempt)
-        trace.playout_start_s = trace.committed_attempt = None
+        trace.playout_start_s = trace.committed_attempt = trace.no_latency_reason = None
         trace.event("retracted", now_s, f"attempt {reply.attempt}")
 
     def event(self, turn: int, name: str, at_s: float, detail: str = "") -> None:
@@ -151,33 +155,32 @@ class Recorder:
             self._turns[turn].event(name, at_s, detail)
 
     def trouble(self, what: str, now_s: float) -> None:
-        """Something failed: it belongs to every turn that is open, and to the fallbacks from here on."""
+        """Something failed: a fact of every turn that is open."""
         for trace in self._turns.values():
             trace.event("error", now_s, what)
-        if self._hearing is not None and not any(self._hearing in trace.hearings for trace in self._turns.values()):
-            self._troubles.append((now_s, what))  # its turn has no trace yet
-        if what not in self.fallbacks:
-            self.fallbacks.append(what)
+
+    def vad_replaced(self, vad_name: str, bias_ms: float, why: str) -> None:
+        """Another detector has taken over."""
+        self.engines = {**self.engines, "vad": vad_name}
+        self.speech_end_bias_ms = bias_ms
+        self.fallbacks.append(why)
 
     # ---- the end of a turn ----
 
-    def nothing_said(self, nothing: NothingSaid, now_s: float, speech_end_s: float) -> None:
+    def nothing_said(self, nothing: NothingSaid, speech_end_s: float, clock: StreamClock) -> None:
         """There was voice, but nothing to answer."""
-        trace = self._trace(nothing.turn)
-        if self._hearing is not None:
-            self._hearing.end(now_s)
-            self._hearing = None
-        trace.speech_end_s = speech_end_s
-        self.finish(nothing.turn, nothing.why, "")
+        self._trace(nothing.turn).speech_end_s = speech_end_s
+        self.finish(nothing.turn, nothing.why, "", clock)
 
-    def finish(self, turn: int, outcome: Outcome, heard: str) -> None:
+    def finish(self, turn: int, outcome: Outcome, heard: str, clock: StreamClock) -> None:
         """Everything about the turn is known: write its record."""
         trace = self._turns.pop(turn, None)
-        if trace is None or self._clock is None:
+        if trace is None:
             return
-        line = Line(self.conversation, self.started_at, self._clock.to_loop_s(Samples(0)), self.speech_end_bias_ms)
+        # Without a single frame there is no line yet: times are then as good as any on one of their own.
+        zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
-            line,
+            Line(self.conversation, self.started_at, zero_s, self.speech_end_bias_ms),
             outcome,
             engines=self.engines,
             fallbacks=tuple(self.fallbacks),

@@ -5,10 +5,10 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 from assistant.latency import Span
 from assistant.model_timing import ModelTiming
@@ -31,93 +31,122 @@ BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a reply ended, short of being cancelled.
-
-    Attributes:
-        error: What went wrong, for the screen and the trace; None if nothing did.
-        voice_failed: The synthesizer needs to be loaded again.
-    """
-
-    error: str | None = None
-    voice_failed: bool = False
-
-
 @dataclass(slots=True)
 class Reply:
-    """One attempt at a reply. `run` is its task; the gate is opened by whoever commits the turn."""
+    """One attempt at a reply. `run` is its task; the gate is opened by whoever commits the turn.
+
+    Attributes:
+        voice_works: Set while the synthesizer works; sound is not asked for before.
+        on_unit: Told when the first sound of a unit goes to the speaker.
+        gate: Nothing is heard before it is set.
+        script: What of the text was made into sound, and where.
+        played: How much of the sound has left the speaker.
+        answered_by: Who answers.
+        error: What went wrong, for the screen and the trace; None if nothing did.
+        voice_failed: The synthesizer needs to be loaded again.
+        unspoken: Text that no sound could be made of.
+    """
 
     id: ReplyId
     voice: Voice
+    voice_works: asyncio.Event
     speaker: Speaker
-    sentences: Sentences
     trace: TurnTrace
     voice_timeout_s: float
     on_unit: Callable[[ReplyId, str], None]
+    answered_by: str
+    error: str | None = None
+    voice_failed: bool = False
+    unspoken: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     script: Script = field(default_factory=Script)
     played: ReplySamples = field(default=ReplySamples(0))
     playout_start_s: float | None = None
+    _sentences: Sentences = field(default_factory=Sentences)
+    _units: "asyncio.Queue[Unit | None]" = field(default_factory=lambda: asyncio.Queue(UNITS_AHEAD))
+    _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
+    _timing: ModelTiming | None = None
+    _written: int = 0
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
     _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
-    _error: str | None = None
 
-    async def run(self, source: AsyncGenerator[ChatEvent]) -> Outcome:
-        """Answer with what `source` says. Never raises, but for being cancelled."""
-        units: asyncio.Queue[Unit | None] = asyncio.Queue(UNITS_AHEAD)
+    async def run(self, source: AsyncGenerator[ChatEvent]) -> None:
+        """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
+        async with asyncio.TaskGroup() as hands:
+            self._hands = [
+                hands.create_task(self._guard(self._write(source)), name=f"tokens {self.id}"),
+                hands.create_task(self._guard(self._speak()), name=f"sound {self.id}"),
+            ]
+        while not self._units.empty():
+            unit = self._units.get_nowait()
+            self.unspoken += [unit.text] if unit is not None else []
+        if self.unspoken and self.error is None:
+            self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        """What fails ends both hands. Neither may raise: a group in which one does forgets that it was cancelled."""
         try:
-            async with asyncio.TaskGroup() as hands:
-                hands.create_task(self._write(source, units), name=f"tokens {self.id}")
-                hands.create_task(self._speak(units), name=f"sound {self.id}")
-        except* TtsError as errors:
-            outcome = Outcome(f"{errors.exceptions[0]}", voice_failed=True)
-        except* Exception as errors:  # noqa: BLE001
+            await work
+        except TtsError as error:
+            self.error, self.voice_failed = str(error), True
+        except Exception as error:  # noqa: BLE001
             # A defect of ours must not take the conversation down: it is named in the trace and on the screen.
-            outcome = Outcome(f"internal error in the reply: {type(errors.exceptions[0]).__name__}")
+            self.error = f"internal error in the reply: {type(error).__name__}"
         else:
-            outcome = Outcome(self._error)
-        return outcome
+            return
+        for hand in self._hands:
+            if hand is not asyncio.current_task():
+                hand.cancel()
+
+    def abandon(self, now_s: float) -> None:
+        """It was given up: what it was waiting for stays in the trace."""
+        if self._timing is not None:
+            self._timing.gave_up(now_s)
 
     # ---- tokens to units ----
 
-    async def _write(self, source: AsyncGenerator[ChatEvent], units: asyncio.Queue[Unit | None]) -> None:
+    async def _write(self, source: AsyncGenerator[ChatEvent]) -> None:
         loop = asyncio.get_running_loop()
-        timing = ModelTiming(self.trace, self.id.attempt, since_s=loop.time())
-        written = 0
+        self._timing = timing = ModelTiming(self.trace, self.id.attempt, since_s=loop.time())
         try:
             async with aclosing(source):
                 async for event in source:
                     for unit in self._units_of(event, loop.time(), timing):
-                        timing.unit(loop.time())
-                        written += 1
-                        await units.put(unit)
-            for unit in self.sentences.finish():
-                timing.unit(loop.time())
-                written += 1
-                await units.put(unit)
-            if not written:
-                self._error = "the model's answer was empty"
-                await units.put(Unit(text=NOTHING_CAME, index=0, ends_sentence=True))
+                        await self._put(unit)
+            for unit in self._sentences.finish():
+                await self._put(unit)
+            if not self._written:
+                self.error = "the model's answer was empty"
+                await self._say(NOTHING_CAME)
         except LlmError as error:
-            self._error = str(error)
-            timing.gave_up(loop.time())
-            spoken = f"{BROKE_OFF} {error.spoken}" if written else error.spoken
-            await units.put(Unit(text=spoken, index=written, ends_sentence=True))
-        await units.put(None)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
+            self.error = str(error)
+            await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)
+        await self._units.put(None)
+
+    async def _say(self, text: str) -> None:
+        await self._put(Unit(text=text, index=self._written, ends_sentence=True))
+
+    async def _put(self, unit: Unit) -> None:
+        if self._timing is not None:
+            self._timing.unit(asyncio.get_running_loop().time())
+        self._written += 1
+        await self._units.put(unit)
 
     def _units_of(self, event: ChatEvent, now_s: float, timing: ModelTiming) -> tuple[Unit, ...]:
         match event:
             case Answering():
-                self.trace.answered_by = event.by
+                self.answered_by = event.by
             case Queued():
                 timing.queued(now_s)
             case Sent():
                 timing.sent(now_s, event.round_trip_s)
             case Token():
                 timing.token(now_s)
-                return self.sentences.feed(event.text)
+                return self._sentences.feed(event.text)
             case Finished():
                 self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
             case _:
@@ -126,41 +155,48 @@ class Reply:
 
     # ---- units to sound ----
 
-    async def _speak(self, units: asyncio.Queue[Unit | None]) -> None:
+    async def _speak(self) -> None:
         loop = asyncio.get_running_loop()
-        number = 0
-        while (unit := await units.get()) is not None:
-            number += 1
-            began_s = loop.time()
-            self.script.begin_unit(unit.text)
-            announced = False
-            async with aclosing(self.voice.speak(unit.text)) as chunks:
-                while (chunk := await self._next_chunk(chunks)) is not None:
-                    if not announced:
-                        announced = True
-                        self._trace_voice(number, began_s, loop.time())
-                        await self.gate.wait()
-                        self.on_unit(self.id, unit.text)
-                    self._take(chunk)
-                    if not await self.speaker.play(self.id, chunk.pcm):
-                        return
+        began_s: float | None = None
+        while (unit := await self._units.get()) is not None:
+            began_s = began_s or loop.time()
+            try:
+                await self._speak_unit(unit, began_s)
+            except TtsError:
+                self.unspoken.append(unit.text)
+                raise
+
+    async def _speak_unit(self, unit: Unit, began_s: float) -> None:
+        sounded = False
+        async with aclosing(self.voice.speak(unit.text)) as chunks:
+            while (chunk := await self._next_chunk(chunks)) is not None:
+                if not sounded:
+                    sounded = True
+                    self._first_sound(began_s)
+                    self.script.begin_unit(unit.text)
+                    await self.gate.wait()
+                    self.on_unit(self.id, unit.text)
+                self.script.add(chunk.pcm.size, chunk.marks)
+                if self._audible_from is None:
+                    self._audible_from = self._onset.feed(chunk.pcm)
+                if not await self.speaker.play(self.id, chunk.pcm):
+                    return
+        if not sounded:
+            self.unspoken.append(unit.text)
 
     async def _next_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         try:
             async with asyncio.timeout(self.voice_timeout_s):
+                await self.voice_works.wait()
                 return await anext(chunks, None)
         except TimeoutError as error:
             name = self.voice.name
             raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
 
-    def _take(self, chunk: Chunk) -> None:
-        self.script.add(chunk.pcm.size, chunk.marks)
-        if self._audible_from is None:
-            self._audible_from = self._onset.feed(chunk.pcm)
-
-    def _trace_voice(self, number: int, began_s: float, now_s: float) -> None:
-        name, after = ("tts", ("first_sentence",)) if number == 1 else (f"tts {number}", ())
-        self.trace.span(self.id.attempt, Span(name, "tts", began_s, now_s, after))
+    def _first_sound(self, began_s: float) -> None:
+        if not self.script.samples:
+            now_s = asyncio.get_running_loop().time()
+            self.trace.span(self.id.attempt, Span("tts", "tts", began_s, now_s, ("first_sentence",)))
 
     # ---- what the speaker reports ----
 

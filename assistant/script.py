@@ -4,6 +4,7 @@ A reply is spoken unit by unit. The script collects the units as their sound is 
 word, so that at any moment it can be said which words have been heard.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from audio.tts import WordMark
@@ -15,7 +16,8 @@ class Script:
     """The words of one reply and where they sound; grows as the reply is made."""
 
     _text: str = ""
-    _word_ends: list[tuple[ReplySamples, int]] = field(default_factory=list)  # (sound, text) after each word
+    _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
+    _text_ends: list[int] = field(default_factory=list)  # of each word, in characters
     _samples: int = 0
     _unit_text_start: int = 0
     _unit_samples_start: int = 0
@@ -37,17 +39,17 @@ class Script:
         self._text = f"{self._text} {text}" if self._text else text
 
     def add(self, samples: int, marks: tuple[WordMark, ...]) -> None:
-        """A chunk of the unit's sound, with the marks of the words that begin in it."""
+        """A chunk of the unit's sound, with the marks of the words that begin in it, in order."""
         self._samples += samples
         for mark in marks:
-            sound = ReplySamples(self._unit_samples_start + mark.end)
-            self._word_ends.append((sound, self._unit_text_start + mark.text_end))
+            self._sound_ends.append(self._unit_samples_start + mark.end)
+            self._text_ends.append(self._unit_text_start + mark.text_end)
 
     def words_heard(self, played: int) -> int:
         """How many whole words lie before this position of the reply's sound."""
-        return sum(1 for sound, _ in self._word_ends if sound <= played)
+        return bisect_right(self._sound_ends, played)
 
     def text_heard(self, played: int) -> str:
         """The text up to the last whole word before this position; "" where no whole word was heard."""
-        ends = [text for sound, text in self._word_ends if sound <= played]
-        return self._text[: max(ends)].strip() if ends else ""
+        heard = self.words_heard(played)
+        return self._text[: self._text_ends[heard - 1]].strip() if heard else ""

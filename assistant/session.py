@@ -13,12 +13,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
 
+import numpy as np
+
 from assistant.conversation import Conversation
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnTaken, UnitSpoken, WordsHeard
+from assistant.record import Outcome
 from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
-from assistant.sentences import Sentences
-from assistant.trace import TurnTrace
 from assistant.turn_events import (
     Asked,
     CloseSegment,
@@ -40,20 +41,21 @@ from assistant.turn_events import (
     ReplyEnded,
     ReplyId,
     Retract,
+    Started,
     Transcribe,
     Transcribed,
     Unduck,
 )
 from assistant.turns import Floor, Turns
-from audio.errors import AudioError, SttError, VadError
+from audio.errors import AudioError, SttError
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.ring import Ring
 from audio.speaker import Speaker
 from audio.stt import Hearing, SegmentId, Transcriber, Words
 from audio.tts import Voice
-from audio.units import ReplySamples, Samples, ms_of_samples, samples_of_s
-from audio.vad import Vad
+from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_samples, samples_of_s
+from audio.vad import Vad, Voicing
 from llm.chat import ChatEvent, ChatModel
 
 RING_S = 5.0
@@ -61,6 +63,7 @@ RING_S = 5.0
 
 RESTART_TIMEOUT_S = 30.0
 LAST_REPLY_TIMEOUT_S = 60.0
+REAP_TIMEOUT_S = 2.0
 
 NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
@@ -90,6 +93,29 @@ class SessionSettings:
 
 
 @dataclass(slots=True)
+class _Attempt:
+    """What is under way for one attempt: asking for its words, then its reply."""
+
+    asking: asyncio.Task[None] | None = None
+    asked_s: float = 0.0
+    reply: Reply | None = None
+    answering: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class _Restarting:
+    """An engine that can be loaded again.
+
+    Attributes:
+        works: Set while it does.
+    """
+
+    name: str
+    load: Callable[[], Awaitable[None]]
+    works: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True)
 class Session:
     """One conversation. `run` is its whole life."""
 
@@ -104,23 +130,27 @@ class Session:
     _vad: Vad = field(init=False)
     _ring: Ring = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
+    _ears: _Restarting = field(init=False)
+    _mouth: _Restarting = field(init=False)
     _at: Samples = Samples(0)
     _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
     _hearing: Hearing | None = None
-    _ears: asyncio.Event = field(default_factory=asyncio.Event)  # set while the recognizer works
-    _asking: dict[ReplyId, asyncio.Task[None]] = field(default_factory=dict)
-    _replies: dict[ReplyId, Reply] = field(default_factory=dict)
-    _answering: dict[ReplyId, asyncio.Task[None]] = field(default_factory=dict)
-    _idle: asyncio.Event = field(default_factory=asyncio.Event)
+    _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._vad = self.engines.vad
         self._ring = Ring(samples_of_s(RING_S))
-        self._ears.set()
+        self._ears = _Restarting(self.engines.transcriber.name, self.engines.transcriber.load)
+        self._mouth = _Restarting(self.engines.voice.name, self.engines.voice.load)
+        self._ears.works.set()
+        self._mouth.works.set()
         self.speaker.on_played = self._played
 
     async def run(self) -> None:
-        """Hold the conversation until the microphone ends and the last reply was played."""
+        """Hold the conversation until the microphone ends and the last reply was played.
+
+        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed.
+        """
         async with asyncio.TaskGroup() as self._tasks:
             sound = self._tasks.create_task(self.speaker.run(), name="speaker")
             if self.settings.greeting:
@@ -130,6 +160,7 @@ class Session:
                     self._hear(frame)
             await self._let_it_finish()
             self._hang_up()
+            await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
             sound.cancel()
 
     @property
@@ -144,63 +175,59 @@ class Session:
         self._ring.write(frame.start, frame.pcm)
         if self._hearing is not None:
             self._feed(self._hearing, frame)
-        try:
-            voicing = self._vad.process(frame)
-        except VadError as error:
-            self._replace_vad(error)
-            return
+        voicing = self._detect(frame)
         self.recorder.frame(frame, voicing, self.microphone.clock)
         self._tell(Heard(frame.end, voicing))
 
     def _feed(self, hearing: Hearing, frame: Frame) -> None:
         try:
             hearing.feed(frame.pcm)
-        except SttError as error:
+        except Exception as error:  # noqa: BLE001 - see _reason
             self._stt_failed(error)
 
-    def _replace_vad(self, error: VadError) -> None:
-        if self._vad is self.engines.spare_vad:
-            raise error
-        self._vad = self.engines.spare_vad
-        self._trouble(f"the voice detector failed ({error}); {self._vad.name} has taken over", "vad")
+    def _detect(self, frame: Frame) -> Voicing:
+        try:
+            return self._vad.process(frame)
+        except Exception as error:
+            if self._vad is self.engines.spare_vad:
+                raise
+            self._vad = self.engines.spare_vad
+            why = f"vad: {self._vad.name}, in place of a detector that failed: {_reason(error)}"
+            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, why)
+            self._trouble(why)
+            return self._vad.process(frame)
 
     # ---- turn taking decides ----
 
     def _tell(self, event: Event) -> None:
         for effect in self.turns.tell(event):
             self._perform(effect)
-        if self.turns.floor is Floor.IDLE:
-            self._idle.set()
-        else:
-            self._idle.clear()
 
     def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         match effect:
             case OpenSegment():
                 self._open_segment(effect)
+            case Started():
+                self.recorder.started(effect.turn, self._clocked(effect.onset))
+                self.show(SpeechStarted(ms_of_samples(effect.onset)))
             case Transcribe():
-                self.recorder.attempt(effect, self._now_s(), self._clocked(effect.speech_end))
-                self._asking[effect.reply] = self._tasks.create_task(
-                    self._transcribe(effect), name=f"stt {effect.reply}"
-                )
+                self._transcribe(effect)
             case Prepare():
                 self._prepare(effect)
             case Endpoint():
                 self.recorder.endpoint(effect.turn, self._now_s())
             case Commit():
                 self._commit(effect)
-            case CloseSegment():
-                self._end_segment(effect.segment, used=True)
-            case DiscardSegment():
-                self._end_segment(effect.segment, used=False)
+            case CloseSegment() | DiscardSegment():
+                self._end_segment(effect.segment, used=isinstance(effect, CloseSegment))
+                self.recorder.segment_ended(effect.turn, self._now_s())
             case Drop():
+                self._end(effect.reply)
                 self.recorder.drop(effect.reply, self._now_s(), effect.why)
-                self._cancel(effect.reply)
             case Retract():
-                self._silence(effect.reply)
+                self._end(effect.reply)
                 self.conversation.retract(effect.reply)
                 self.recorder.retract(effect.reply, self._now_s())
-                self.show(SpeechStarted(ms_of_samples(effect.onset)))
             case Interrupt():
                 self._interrupt(effect)
             case Duck():
@@ -210,28 +237,24 @@ class Session:
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case NothingSaid():
-                self.recorder.nothing_said(effect, self._now_s(), self._clocked(effect.speech_end))
+                self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
             case _:
                 assert_never(effect)
 
     # ---- somebody speaks ----
 
     def _open_segment(self, effect: OpenSegment) -> None:
-        self.recorder.speech_started(effect, self._clocked(effect.onset))
-        if self.idle or not self._replies:
-            self.show(SpeechStarted(ms_of_samples(effect.onset)))
+        self.recorder.segment_opened(effect, self._clocked(effect.onset))
         self._segment = effect.segment
         self._listen(effect.segment)
 
     def _listen(self, segment: SegmentId) -> None:
         """Give the recognizer the segment from its beginning, which lies in the past."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
+        self._stop_hearing(used=False)
         try:
             self._hearing = self.engines.transcriber.open(segment, self._partial)
             self._hearing.feed(self._ring.read(Samples(segment), self._at))
-        except SttError as error:
+        except Exception as error:  # noqa: BLE001 - see _reason
             self._stt_failed(error)
 
     def _partial(self, words: Words) -> None:
@@ -242,103 +265,103 @@ class Session:
         self._tell(Partial(self._at, words))
 
     def _end_segment(self, segment: SegmentId, *, used: bool) -> None:
-        if segment != self._segment:
-            return
-        hearing, self._hearing, self._segment = self._hearing, None, None
+        if segment == self._segment:
+            self._segment = None
+            self._stop_hearing(used=used)
+
+    def _stop_hearing(self, *, used: bool) -> None:
+        hearing, self._hearing = self._hearing, None
         if hearing is None:
             return
-        if used:
-            hearing.close()
-        else:
-            hearing.cancel()
+        try:
+            if used:
+                hearing.close()
+            else:
+                hearing.cancel()
+        except Exception as error:  # noqa: BLE001 - see _reason
+            self._stt_failed(error)
 
     # ---- a silence: what was said? ----
 
-    async def _transcribe(self, effect: Transcribe) -> None:
+    def _transcribe(self, effect: Transcribe) -> None:
+        now_s = self._now_s()
+        self.recorder.attempt(effect, now_s, self._clocked(effect.speech_end))
+        asking = self._tasks.create_task(self._ask(effect), name=f"words of {effect.reply}")
+        self._attempts[effect.reply] = _Attempt(asking, now_s)
+
+    async def _ask(self, effect: Transcribe) -> None:
         began_s = self._now_s()
         try:
             async with asyncio.timeout(self.settings.stt_timeout_s):
                 words = await self._words(effect.segment)
-        except (SttError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - see _reason
+            told: Event = NotTranscribed(self._at, effect.reply, effect.segment)
             self._stt_failed(error)
-            self.recorder.transcribed(effect.reply, began_s, self._now_s())
-            self._tell(NotTranscribed(self._at, effect.reply, effect.segment))
         else:
-            self.recorder.transcribed(effect.reply, began_s, self._now_s())
-            self._tell(Transcribed(self._at, effect.reply, words))
-        finally:
-            self._asking.pop(effect.reply, None)
+            told = Transcribed(self._at, effect.reply, words)
+        self.recorder.transcribed(effect.reply, began_s, self._now_s())
+        if effect.reply in self._attempts:
+            self._attempts[effect.reply].asking = None
+        self._tell(told)
 
     async def _words(self, segment: SegmentId) -> Words:
-        await self._ears.wait()
+        await self._ears.works.wait()
         if self._hearing is None or self._hearing.segment != segment:
             raise SttError("the sound of this turn is lost")
         return await self._hearing.words()
 
     def _stt_failed(self, error: Exception) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
-        if not self._ears.is_set():
-            return  # it is known, and being mended
-        self._ears.clear()
-        name = self.engines.transcriber.name
-        reason = f"{error}" or f"no answer within {self.settings.stt_timeout_s:g} s"
-        self._trouble(f"speech recognition failed: {reason}; {name} is being restarted", "stt")
-        self._tasks.create_task(self._mend_ears(), name="restart speech recognition")
-
-    async def _mend_ears(self) -> None:
-        mended = await self._load_again(self.engines.transcriber.name, self.engines.transcriber.load)
-        self._ears.set()  # if it is still dead, the next segment will find out and try again
-        if mended and self._segment is not None and self._ring.oldest <= self._segment:
-            self._listen(self._segment)  # nothing of what is being said is lost
+        if self._ears.works.is_set():
+            reason = _reason(error) or f"no answer within {self.settings.stt_timeout_s:g} s"
+            self._trouble(f"speech recognition failed: {reason}; {self._ears.name} is being restarted")
+            self._restart(self._ears)
+        self._stop_hearing(used=False)
 
     # ---- the reply ----
 
     def _prepare(self, effect: Prepare) -> None:
-        trace = self.recorder.trace_of(effect.reply)
-        reply = Reply(
+        attempt = self._attempts.setdefault(effect.reply, _Attempt())
+        attempt.reply = reply = Reply(
             effect.reply,
             self.engines.voice,
+            self._mouth.works,
             self.speaker,
-            Sentences(),
-            trace,
+            self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
             on_unit=self._unit_spoken,
+            answered_by=self.engines.model.name,
+            error="speech recognition failed" if effect.unheard else None,
         )
-        self._replies[effect.reply] = reply
-        answer = self._answer(reply, self._source(effect, trace))
-        self._answering[effect.reply] = self._tasks.create_task(answer, name=f"reply {effect.reply}")
+        # The messages are taken now: a commit that follows at once adds the user's own.
+        answer = self._answer(reply, self._source(effect))
+        attempt.answering = self._tasks.create_task(answer, name=f"reply {effect.reply}")
 
-    def _source(self, effect: Prepare, trace: TurnTrace) -> AsyncGenerator[ChatEvent]:
-        """What answers. The messages are taken now: a commit that follows at once adds the user's own."""
+    def _source(self, effect: Prepare) -> AsyncGenerator[ChatEvent]:
         if effect.unheard:
-            trace.error = "speech recognition failed"
             return recite(NOT_HEARD, by="apology")
         if effect.greeting:
             return recite(effect.text, by="greeting")
-        trace.answered_by = self.engines.model.name
         return self.engines.model.stream(self.conversation.messages(effect.text))
 
     async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:
-        outcome = await reply.run(source)
+        await reply.run(source)
+        if reply.voice_failed:
+            self._restart(self._mouth)
         await reply.gate.wait()  # an attempt that ends early must not be told of before its turn is committed
+        if reply.error is not None:
+            self._trouble(reply.error)
+        if reply.unspoken:
+            self._trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True)
         self.speaker.end(reply.id)
-        if outcome.error is not None:
-            reply.trace.error = outcome.error
-            self._trouble(outcome.error, None)
-        if outcome.voice_failed:
-            self._trouble(f"not spoken: {reply.script.text}", None)
         if reply.script.samples == 0:
-            self._reply_over(reply)  # nothing was played, hence no report will come
-        if outcome.voice_failed:
-            await self._load_again(self.engines.voice.name, self.engines.voice.load)
+            self._reply_over(reply.id)  # nothing was played, hence no report will come
 
     def _commit(self, effect: Commit) -> None:
-        reply = self._replies[effect.reply]
+        reply = self._attempts[effect.reply].reply
+        assert reply is not None, "turn taking commits what it had prepared"
         self.recorder.commit(effect, self._now_s())
-        self.conversation.commit(effect.reply, effect.text if effect.origin != "greeting" else "")
-        self.show(TurnTaken(effect.reply.turn, effect.text if effect.origin != "greeting" else ""))
+        self.conversation.commit(effect.reply, effect.text)
+        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough))
         self.speaker.open(effect.reply)
         reply.gate.set()
 
@@ -348,83 +371,112 @@ class Session:
     # ---- the speaker reports ----
 
     def _played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
-        reply = self._replies.get(key) if isinstance(key, ReplyId) else None
-        if reply is None:
+        attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
+        if attempt is None or attempt.reply is None:
             return  # of a reply that was cancelled
+        reply = attempt.reply
         reply.was_played(played, leaves_at_s, finished=finished)
         self._tell(Playing(self._at, reply.id, reply.words_heard, reply.audible))
         if finished:
-            self._reply_over(reply)
+            self._reply_over(reply.id)
 
-    def _reply_over(self, reply: Reply) -> None:
-        if self._replies.pop(reply.id, None) is None:
-            return
-        self._answering.pop(reply.id, None)
-        self.speaker.close(reply.id)
+    def _reply_over(self, reply_id: ReplyId) -> None:
+        reply = self._end(reply_id)
+        if reply is not None:
+            self._remember(reply, "answered" if reply.audible else "failed")
+            self._tell(ReplyEnded(self._at, reply_id))
+
+    def _remember(self, reply: Reply, outcome: Outcome) -> str:
+        """The turn is finished: what was heard of its reply stays in the history, everything else in the trace."""
         heard = self.conversation.heard(reply.id, reply.script, reply.played)
-        self.recorder.finish(reply.id.turn, "failed" if reply.playout_start_s is None else "answered", heard)
-        self._tell(ReplyEnded(self._at, reply.id))
+        reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
+        self.recorder.finish(reply.id.turn, outcome, heard, self.microphone.clock)
+        return heard
 
     # ---- interruption ----
 
     def _interrupt(self, effect: Interrupt) -> None:
-        reply = self._silence(effect.reply)
-        self.show(SpeechStarted(ms_of_samples(effect.onset)))
+        reply = self._end(effect.reply)
         if reply is None:
             return
-        heard = self.conversation.heard(reply.id, reply.script, reply.played)
-        self.show(ReplyCut(reply.id.turn, heard))
         self.recorder.event(reply.id.turn, "interrupt", self._now_s(), effect.why)
-        self.recorder.finish(reply.id.turn, "stuck" if effect.why == "stuck" else "interrupted", heard)
+        if effect.why == "stuck":
+            reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
+            self._trouble(reply.error)
+        heard = self._remember(reply, "stuck" if effect.why == "stuck" else "interrupted")
+        self.show(ReplyCut(reply.id.turn, heard))
 
-    def _silence(self, reply_id: ReplyId) -> Reply | None:
-        """Close the door first: from here on nothing of this reply is heard. Then stop the work behind it."""
-        reply = self._replies.get(reply_id)
-        if reply is not None:
+    def _end(self, reply_id: ReplyId) -> Reply | None:
+        """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""
+        attempt = self._attempts.pop(reply_id, None)
+        if attempt is None:
+            return None
+        reply = attempt.reply
+        if reply is not None and reply.gate.is_set():
             reply.played = self.speaker.close(reply_id)
             self.speaker.unduck()
-        self._cancel(reply_id)
+        if attempt.asking is not None:
+            self.recorder.transcribed(reply_id, attempt.asked_s, self._now_s())
+        if reply is not None:
+            reply.abandon(self._now_s())
+        for task in (attempt.asking, attempt.answering):
+            if task is not None and task is not asyncio.current_task() and task.cancel():
+                self._tasks.create_task(self._reap(task), name=f"reap {task.get_name()}")
         return reply
 
-    def _cancel(self, reply_id: ReplyId) -> None:
-        self._replies.pop(reply_id, None)
-        for tasks in (self._asking, self._answering):
-            task = tasks.pop(reply_id, None)
-            if task is not None:
-                task.cancel()
+    async def _reap(self, task: asyncio.Task[None]) -> None:
+        """See a cancelled task off; one that is held up in its own clean-up is interrupted there too."""
+        for _ in range(3):
+            await asyncio.wait({task}, timeout=REAP_TIMEOUT_S)
+            if task.done():
+                return
+            task.cancel()
+        self._trouble(f"the task of {task.get_name()} did not stop")
 
     # ---- what goes wrong ----
 
-    def _trouble(self, what: str, stage: str | None) -> None:
+    def _trouble(self, what: str, *, private: bool = False) -> None:
+        """One sentence for the person; into the trace unless it holds words."""
         self.show(Trouble(what))
-        if stage is not None:
-            self.recorder.trouble(f"{stage}: {what}", self._now_s())
+        if not private:
+            self.recorder.trouble(what, self._now_s())
 
-    async def _load_again(self, name: str, load: Callable[[], Awaitable[None]]) -> bool:
+    def _restart(self, engine: _Restarting) -> None:
+        if engine.works.is_set():
+            engine.works.clear()
+            self._tasks.create_task(self._load_again(engine), name=f"restart {engine.name}")
+
+    async def _load_again(self, engine: _Restarting) -> None:
         try:
             async with asyncio.timeout(RESTART_TIMEOUT_S):
-                await load()
-        except (AudioError, TimeoutError) as error:
-            reason = str(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
-            self._trouble(f"{name} could not be restarted: {reason}", None)
-            return False
-        return True
+                await engine.load()
+            if engine is self._ears and self._segment is not None and self._ring.oldest <= self._segment:
+                self._listen(self._segment)  # nothing of what is being said is lost
+        except Exception as error:  # noqa: BLE001 - see _reason
+            reason = _reason(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
+            self._trouble(f"{engine.name} could not be restarted: {reason}")
+        finally:
+            engine.works.set()  # if it is still dead, the next turn will find out and try again
 
     # ---- the end ----
 
     async def _let_it_finish(self) -> None:
-        try:
-            async with asyncio.timeout(LAST_REPLY_TIMEOUT_S):
-                await self._idle.wait()
-        except TimeoutError:
-            self._trouble("the last reply did not end in time and was cut off", None)
+        """The microphone has ended; the line goes on in silence until the last turn is over."""
+        loop = asyncio.get_running_loop()
+        silence = np.zeros(FRAME_SAMPLES, np.int16)
+        due_s, give_up_s = loop.time(), loop.time() + LAST_REPLY_TIMEOUT_S
+        while not self.idle and self._at > 0 and loop.time() < give_up_s:
+            due_s += FRAME_MS / 1000
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+            self._hear(Frame(self._at, silence, invented=True))
 
     def _hang_up(self) -> None:
-        for reply_id in [*self._asking, *self._answering]:
-            self._cancel(reply_id)
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
+        for reply_id in list(self._attempts):
+            reply = self._end(reply_id)
+            if reply is not None and reply.gate.is_set():
+                self._trouble("the last reply did not end in time and was cut off")
+                self._remember(reply, "interrupted")
+        self._stop_hearing(used=False)
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()
@@ -432,3 +484,13 @@ class Session:
     def _clocked(self, position: Samples) -> float:
         """Loop time of a position on the microphone's line."""
         return self.microphone.clock.to_loop_s(position)
+
+
+def _reason(error: Exception) -> str:
+    """What a foreign error may say: an engine's own sentence, or only its kind, for it could hold words.
+
+    Engines promise AudioError; where one breaks the promise the conversation goes on all the same.
+    """
+    if isinstance(error, AudioError) or not str(error):
+        return str(error)
+    return f"internal error ({type(error).__name__})"

@@ -115,6 +115,7 @@ class TurnTrace:
     error: str | None = None
     answered_by: str = ""
     user_words: str = ""
+    rough: bool = False
     attempts: int = 0
     hearings: list[HearingTrace] = field(default_factory=list)
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
@@ -166,6 +167,7 @@ class TurnTrace:
             turn=self.number,
             started_at=line.started_at,
             outcome=outcome,
+            rough=self.rough,
             speech_start_ms=line.ms(self.speech_start_s),
             speech_end_ms=line.ms(self.speech_end_s),
             speech_end_bias_ms=line.speech_end_bias_ms,

@@ -60,19 +60,23 @@ class TraceFile:
             self._say(f"{self.path}: the disk did not answer; {len(self._waiting)} turns are not in the trace.")
 
     async def _write_all(self) -> bool:
-        count = len(self._waiting)
         lines = list(self._waiting)
+        self._waiting.clear()
+        writing = asyncio.get_running_loop().run_in_executor(None, _append, self.path, lines)
         try:
-            await asyncio.to_thread(_append, self.path, lines)
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # A thread cannot be cancelled: these lines are being written, and must not be written again.
+            await asyncio.wait([writing], timeout=LAST_WRITE_TIMEOUT_S)
+            raise
         except OSError as error:
+            self._waiting.extendleft(reversed(lines))
             self._say(
                 f"{self.path} cannot be written ({error.strerror or error}); traces wait in memory. "
                 "Check trace.dir and the free space."
             )
             return False
         self._complained = False
-        for _ in range(min(count, len(self._waiting))):
-            self._waiting.popleft()
         return True
 
     def _say(self, what: str) -> None:
@@ -83,7 +87,13 @@ class TraceFile:
 
 def _append(path: Path, lines: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write("".join(f"{line}\n" for line in lines))
-        file.flush()
+    with path.open("ab") as file:
+        whole = file.tell()
+        try:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+            file.flush()
+        except OSError:
+            # A full disk takes half a line: without it, the next attempt does not stand behind a torn one.
+            os.truncate(path, whole)
+            raise
         os.fsync(file.fileno())

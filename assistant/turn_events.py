@@ -100,6 +100,14 @@ class OpenSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """Somebody has the floor who had it not before: the open segment is theirs, and belongs to this turn."""
+
+    turn: int
+    onset: Samples
+
+
+@dataclass(frozen=True, slots=True)
 class Transcribe:
     """Ask for the words so far of the segment, for this attempt."""
 
@@ -132,11 +140,17 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Open the gate, remember what was said. `speech_end` None: nobody spoke."""
+    """Open the gate, remember what was said.
+
+    Attributes:
+        speech_end: None where nobody spoke.
+        rough: The recognizer itself says that the words are a guess.
+    """
 
     reply: ReplyId
     text: str
     speech_end: Samples | None
+    rough: bool = False
     origin: Literal["spoken", "greeting", "typed"] = "spoken"
 
 
@@ -145,13 +159,15 @@ class CloseSegment:
     """The segment's words were used."""
 
     segment: SegmentId
+    turn: int
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardSegment:
-    """The segment was nothing."""
+    """The segment was nothing; it was heard during this turn."""
 
     segment: SegmentId
+    turn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +183,6 @@ class Retract:
     """Cancel a committed reply of which no whole word was heard; its turn goes on."""
 
     reply: ReplyId
-    onset: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +190,6 @@ class Interrupt:
     """Cancel a reply that was being heard; remember it up to the last whole word."""
 
     reply: ReplyId
-    onset: Samples
     why: Literal["voice", "typed", "stuck"] = "voice"
 
 
@@ -204,7 +218,7 @@ class NothingSaid:
 
 
 Effect = (
-    OpenSegment | Transcribe | Prepare | Endpoint | Commit | CloseSegment | DiscardSegment
+    OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | CloseSegment | DiscardSegment
     | Drop | Retract | Interrupt | Duck | Unduck | NothingSaid
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -46,6 +46,7 @@ from assistant.turn_events import (
     ReplyEnded,
     ReplyId,
     Retract,
+    Started,
     Transcribe,
     Transcribed,
     Unduck,
@@ -58,6 +59,9 @@ BACKCHANNELS = frozenset(
     ["mhm", "mm", "mmm", "hm", "hmm", "uh", "huh", "uhhuh", "um", "ah", "oh", "yeah", "okay", "right"]
 )
 """What people say to show that they listen: alone it does not take the floor so soon."""
+
+MOST_SPECULATIVE_ATTEMPTS = 8
+"""Of one turn: who pauses more often than this costs no more requests until the turn is over."""
 
 
 class Floor(Enum):
@@ -95,6 +99,7 @@ class _Attempt:
     reply: ReplyId
     speech_end: Samples
     text: str | None = None
+    rough: bool = False
     unheard: bool = False
 
     @property
@@ -109,6 +114,7 @@ class _Turn:
     onset: Samples
     speech_end: Samples
     earlier: tuple[str, ...] = ()  # words of segments that were committed and then retracted
+    earlier_rough: bool = False
     attempts: int = 0
     attempt: _Attempt | None = None
     endpoint: Samples | None = None
@@ -118,8 +124,8 @@ class _Turn:
 @dataclass(slots=True)
 class _Reply:
     reply: ReplyId
-    text: str
     earlier: tuple[str, ...]
+    rough: bool
     progress_at: Samples
     words_heard: int = 0
     audible: bool = False
@@ -133,7 +139,6 @@ class _Challenge:
     segment: SegmentId
     onset: Samples
     backchannel: bool = False
-    ducked: bool = False
 
 
 @dataclass(slots=True)
@@ -161,9 +166,9 @@ class Turns:
             case Heard():
                 return self._heard(event.at, event.voicing)
             case Partial():
-                return self._partial(event.words)
+                return self._partial(event.at, event.words)
             case Transcribed():
-                return self._transcribed(event.at, event.reply, event.words.text.strip(), unheard=False)
+                return self._transcribed(event.at, event.reply, event.words.text.strip(), rough=event.words.rough)
             case NotTranscribed():
                 return self._transcribed(event.at, event.reply, "", unheard=True)
             case Playing():
@@ -186,13 +191,15 @@ class Turns:
             return self._waiting_for_words(self._turn, at, self._turn.endpoint)
         if voicing.speaking:
             return self._speaking(self._turn, at, voicing)
-        return self._pausing(self._turn, at, max(voicing.edge, self._turn.onset))
+        # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
+        speech_end = voicing.edge if voicing.edge > self._turn.onset else self._turn.speech_end
+        return self._pausing(self._turn, at, speech_end)
 
     def _begin_turn(self, voicing: Voicing) -> Effects:
         self._turns_so_far += 1
         segment = self._segment_at(voicing.edge)
         self._turn = _Turn(self._turns_so_far, segment, voicing.edge, voicing.edge)
-        return (OpenSegment(segment, voicing.edge),)
+        return (OpenSegment(segment, voicing.edge), Started(self._turns_so_far, voicing.edge))
 
     def _segment_at(self, onset: Samples) -> SegmentId:
         pre_roll = samples_of_ms(self.settings.pre_roll_ms)
@@ -214,7 +221,8 @@ class Turns:
         silence = at - speech_end
         hangover = samples_of_ms(self.settings.hangover_ms)
         speculate_ms = self.settings.speculate_after_ms
-        patience = hangover if speculate_ms is None else min(hangover, samples_of_ms(speculate_ms))
+        waits = speculate_ms is None or turn.attempts >= MOST_SPECULATIVE_ATTEMPTS
+        patience = hangover if speculate_ms is None or waits else min(hangover, samples_of_ms(speculate_ms))
         effects: Effects = ()
         if silence >= patience and turn.attempt is None:
             effects = (self._attempt(turn, speech_end),)
@@ -239,20 +247,26 @@ class Turns:
 
     # ---- the words ----
 
-    def _partial(self, words: Words) -> Effects:
-        challenge = self._reply.challenge if self._reply is not None else None
-        if challenge is not None and words.segment == challenge.segment:
-            said = words.text.lower().replace("-", "").split()
-            challenge.backchannel = bool(said) and all(word.strip(".,!?") in BACKCHANNELS for word in said)
-        return ()
+    def _partial(self, at: Samples, words: Words) -> Effects:
+        reply = self._reply
+        challenge = reply.challenge if reply is not None else None
+        if reply is None or challenge is None or words.segment != challenge.segment or not words.text:
+            return ()
+        said = words.text.lower().replace("-", "").split()
+        challenge.backchannel = all(word.strip(".,!?") in BACKCHANNELS for word in said)
+        if challenge.backchannel or words.rough:
+            return ()  # a cough may be taken for a word, but only roughly
+        return self._take_floor(reply, challenge, at)
 
-    def _transcribed(self, at: Samples, reply: ReplyId, text: str, *, unheard: bool) -> Effects:
+    def _transcribed(
+        self, at: Samples, reply: ReplyId, text: str, *, rough: bool = False, unheard: bool = False
+    ) -> Effects:
         turn = self._turn
         if turn is None or turn.attempt is None or turn.attempt.reply != reply or turn.attempt.ready:
             return ()  # of an attempt that was dropped: too late to matter
         attempt = turn.attempt
         attempt.text = " ".join((*turn.earlier, text)).strip()
-        attempt.unheard = unheard
+        attempt.rough, attempt.unheard = rough or turn.earlier_rough, unheard
         prepared: Effects = (Prepare(reply, attempt.text, unheard),) if attempt.text or unheard else ()
         return prepared + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
 
@@ -265,16 +279,16 @@ class Turns:
         self._turn = None
         # Joined to what follows only if it is retracted; an apology has no words worth joining.
         earlier = (attempt.text,) if attempt.text else turn.earlier
-        self._reply = _Reply(attempt.reply, attempt.text, earlier, progress_at=at)
+        self._reply = _Reply(attempt.reply, earlier, attempt.rough, progress_at=at)
         self._used_until = max(self._used_until, turn.speech_end)
-        commit = Commit(attempt.reply, attempt.text, attempt.speech_end)
-        return (commit, CloseSegment(turn.segment))
+        commit = Commit(attempt.reply, attempt.text, attempt.speech_end, attempt.rough)
+        return (commit, CloseSegment(turn.segment, turn.number))
 
     def _abandon_turn(self, turn: _Turn, at: Samples, why: AbandonReason) -> Effects:
         dropped = self._drop_attempt(turn, why)
         self._turn = None
         self._used_until = max(self._used_until, turn.speech_end)
-        return (*dropped, DiscardSegment(turn.segment), NothingSaid(turn.number, at, turn.speech_end, why))
+        return (*dropped, DiscardSegment(turn.segment, turn.number), NothingSaid(turn.number, at, turn.speech_end, why))
 
     # ---- the reply, and voices during it ----
 
@@ -287,8 +301,7 @@ class Turns:
         if not voicing.speaking:
             reply.challenge = None
             self._used_until = max(self._used_until, voicing.edge)
-            unduck: Effects = (Unduck(reply.reply),) if challenge.ducked else ()
-            return (*unduck, DiscardSegment(challenge.segment))
+            return (Unduck(reply.reply), DiscardSegment(challenge.segment, reply.reply.turn))
         patience_ms = self.settings.interrupt_after_ms * (2 if challenge.backchannel else 1)
         if at - challenge.onset < samples_of_ms(patience_ms):
             return ()
@@ -296,7 +309,7 @@ class Turns:
 
     def _challenge(self, reply: _Reply, at: Samples, voicing: Voicing) -> Effects:
         segment = self._segment_at(voicing.edge)
-        reply.challenge = _Challenge(segment, voicing.edge, ducked=reply.audible)
+        reply.challenge = _Challenge(segment, voicing.edge)
         opened = OpenSegment(segment, voicing.edge)
         if reply.audible:
             return (Duck(reply.reply), opened)
@@ -306,20 +319,21 @@ class Turns:
     def _take_floor(self, reply: _Reply, challenge: _Challenge, at: Samples) -> Effects:
         self._reply = None
         if reply.words_heard == 0:
-            number, earlier, attempts = reply.reply.turn, reply.earlier, reply.reply.attempt
-            effect: Effect = Retract(reply.reply, challenge.onset)
+            effect: Effect = Retract(reply.reply)
+            self._turn = _Turn(reply.reply.turn, challenge.segment, challenge.onset, at)
+            self._turn.earlier, self._turn.earlier_rough = reply.earlier, reply.rough
+            self._turn.attempts = reply.reply.attempt
         else:
+            effect = Interrupt(reply.reply)
             self._turns_so_far += 1
-            number, earlier, attempts = self._turns_so_far, (), 0
-            effect = Interrupt(reply.reply, challenge.onset)
-        self._turn = _Turn(number, challenge.segment, challenge.onset, at, earlier, attempts)
-        return (effect,)
+            self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, at)
+        return (effect, Started(self._turn.number, challenge.onset))
 
     def _watch_reply(self, reply: _Reply, at: Samples) -> Effects:
         if at - reply.progress_at < samples_of_s(self.settings.stuck_after_s):
             return ()
         self._reply = None
-        return (Interrupt(reply.reply, at, "stuck"),)
+        return (Interrupt(reply.reply, "stuck"),)
 
     def _playing(self, event: Playing) -> Effects:
         reply = self._reply
@@ -327,9 +341,6 @@ class Turns:
             reply.progress_at = max(reply.progress_at, event.at)
             reply.words_heard = max(reply.words_heard, event.words_heard)
             reply.audible = reply.audible or event.audible
-            if reply.audible and reply.challenge is not None and not reply.challenge.ducked:
-                reply.challenge.ducked = True
-                return (Duck(reply.reply),)
         return ()
 
     def _reply_ended(self, event: ReplyEnded) -> Effects:
@@ -342,7 +353,7 @@ class Turns:
         self._turns_so_far += 1
         challenge = reply.challenge
         self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, event.at)
-        return (Unduck(reply.reply),) if challenge.ducked else ()
+        return (Unduck(reply.reply), Started(self._turns_so_far, challenge.onset))
 
     # ---- replies that nobody spoke for ----
 
@@ -353,13 +364,14 @@ class Turns:
         if self._reply is not None:
             reply, self._reply = self._reply, None
             if reply.challenge is not None:
-                effects = (DiscardSegment(reply.challenge.segment),)
-            effects += (Interrupt(reply.reply, event.at, "typed"),)
+                effects = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
+            effects += (Interrupt(reply.reply, "typed"),)
         if self._turn is not None:
             effects += self._abandon_turn(self._turn, event.at, "typed")
         self._used_until = max(self._used_until, event.at)
         self._turns_so_far += 1
         answer = ReplyId(self._turns_so_far, 1)
-        self._reply = _Reply(answer, event.text, (event.text,), progress_at=event.at)
-        commit = Commit(answer, event.text, None, event.origin)
+        typed = event.text if event.origin == "typed" else ""  # a greeting's words are the assistant's own
+        self._reply = _Reply(answer, (typed,) if typed else (), rough=False, progress_at=event.at)
+        commit = Commit(answer, typed, None, origin=event.origin)
         return (*effects, Prepare(answer, event.text, greeting=event.origin == "greeting"), commit)

@@ -5,7 +5,7 @@ of the person (loud or silent frames), the detector that hears it, the words, th
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,6 +113,9 @@ class ScriptedHearing:
         engine = self.transcriber
         if engine.dead:
             raise SttError("the recognizer has died")
+        if engine.breaks:
+            engine.breaks = False
+            raise RuntimeError("what time is it")  # a defect whose text happens to hold words
         text = self.text()
         if engine.hangs:
             await asyncio.sleep(3600)
@@ -134,6 +137,7 @@ class ScriptedTranscriber:
     delay_ms: float = 20.0
     dead: bool = False
     hangs: bool = False
+    breaks: bool = False
     name: str = "scripted ears"
     detail: str = ""
     loads: int = 0
@@ -168,6 +172,7 @@ class ScriptedModel:
     token_ms: float = 20.0
     name: str = "scripted model"
     detail: str = ""
+    clean_up_s: float = 0.0
     asked: list[tuple[Message, ...]] = field(default_factory=list)
     cancelled: int = 0
 
@@ -200,6 +205,8 @@ class ScriptedModel:
             finished = True
         finally:
             self.cancelled += not finished
+            if self.clean_up_s and not finished:
+                await asyncio.sleep(self.clean_up_s)
 
 
 @dataclass(slots=True)
@@ -208,6 +215,8 @@ class ScriptedVoice:
 
     first_chunk_ms: float = 10.0
     fails: bool = False
+    load_s: float = 0.0
+    silent: Container[str] = ()
     name: str = "scripted voice"
     detail: str = ""
     spoken: list[str] = field(default_factory=list)
@@ -215,6 +224,7 @@ class ScriptedVoice:
 
     async def load(self) -> None:
         self.loads += 1
+        await asyncio.sleep(self.load_s)
         self.fails = False
 
     async def aclose(self) -> None:
@@ -224,6 +234,8 @@ class ScriptedVoice:
         await asyncio.sleep(self.first_chunk_ms / 1000)
         if self.fails:
             raise TtsError("the voice has died")
+        if text in self.silent:
+            return
         self.spoken.append(text)
         at = 0
         half = REPLY_RATE_HZ * WORD_MS // 2000
@@ -348,3 +360,9 @@ def adds_up(record: TurnRecord) -> None:
     assert record.speech_end_ms is not None
     assert record.playout_start_ms == pytest.approx(record.speech_end_ms + record.response_latency_ms, abs=0.01)
     assert all(share.ms >= 0 and share.slack_ms >= -1e-6 for share in record.stages.values())
+    heard = [span for span in record.spans if not span.dropped]
+    names = {span.name for span in heard}
+    assert all(name in names for span in heard for name in span.after), "a span waited for something unknown"
+    assert record.endpoint_ms is not None
+    waited_ms = record.endpoint_ms - record.speech_end_ms
+    assert record.stages["endpoint_wait"].ms <= waited_ms + 1, "work is billed to the wait for the endpoint"

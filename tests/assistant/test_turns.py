@@ -29,11 +29,12 @@ from assistant.turn_events import (
     ReplyEnded,
     ReplyId,
     Retract,
+    Started,
     Transcribe,
     Transcribed,
     Unduck,
 )
-from assistant.turns import Floor, Turns, TurnSettings
+from assistant.turns import MOST_SPECULATIVE_ATTEMPTS, Floor, Turns, TurnSettings
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
@@ -108,14 +109,14 @@ FIRST = ReplyId(1, 1)
 def test_a_plain_turn() -> None:
     scene = Scene()
     assert scene.silence(500) == ()
-    assert scene.voice(800) == (OpenSegment(SegmentId(at(200)), at(500)),)
+    assert scene.voice(800) == (OpenSegment(SegmentId(at(200)), at(500)), Started(1, at(500)))
     assert scene.silence(380) == ()
     assert scene.silence(20) == (Transcribe(FIRST, SegmentId(at(200)), at(1300)), Endpoint(1))
     assert scene.floor() is Floor.ENDED
     assert scene.transcribed(FIRST, " what time is it ") == (
         Prepare(FIRST, "what time is it"),
         Commit(FIRST, "what time is it", at(1300)),
-        CloseSegment(SegmentId(at(200))),
+        CloseSegment(SegmentId(at(200)), 1),
     )
     assert scene.floor() is Floor.REPLY
     assert scene.tell(ReplyEnded(at(3000), FIRST)) == ()
@@ -137,7 +138,7 @@ def test_speculation_prepares_before_the_endpoint_and_commits_at_it() -> None:
     assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello"),)
     assert scene.floor() is Floor.USER
     assert scene.silence(280) == ()
-    assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", at(800)), CloseSegment(SegmentId(0)))
+    assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", at(800)), CloseSegment(SegmentId(0), 1))
 
 
 def test_going_on_before_the_commit_drops_the_attempt() -> None:
@@ -166,13 +167,13 @@ def test_going_on_before_anything_was_heard_retracts_and_joins() -> None:
     scene = Scene()
     reply = scene.replying("a small coffee")
     segment = SegmentId(at(1500))
-    assert scene.voice(20) == (OpenSegment(segment, at(1800)), Retract(reply, at(1800)))
+    assert scene.voice(20) == (OpenSegment(segment, at(1800)), Retract(reply), Started(1, at(1800)))
     scene.voice(500)
     assert Transcribe(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
     assert scene.transcribed(ReplyId(1, 2), "with milk") == (
         Prepare(ReplyId(1, 2), "a small coffee with milk"),
         Commit(ReplyId(1, 2), "a small coffee with milk", at(2320)),
-        CloseSegment(segment),
+        CloseSegment(segment, 1),
     )
 
 
@@ -181,7 +182,7 @@ def test_going_on_within_the_first_word_retracts_after_a_moment() -> None:
     reply = scene.replying(words_heard=0, audible=True)
     assert scene.voice(20) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.voice(260) == ()
-    assert scene.voice(20) == (Retract(reply, at(1800)),)
+    assert scene.voice(20) == (Retract(reply), Started(1, at(1800)))
     assert scene.floor() is Floor.USER
 
 
@@ -189,7 +190,7 @@ def test_going_on_after_a_word_interrupts_and_opens_a_new_turn() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(280)
-    assert scene.voice(20) == (Interrupt(reply, at(1800)),)
+    assert scene.voice(20) == (Interrupt(reply), Started(2, at(1800)))
     scene.voice(500)
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
 
@@ -198,7 +199,7 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
-    assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500))))
+    assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
     assert scene.floor() is Floor.REPLY
 
 
@@ -218,7 +219,7 @@ def test_a_backchannel_is_given_twice_the_time() -> None:
     scene.voice(200)
     scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
     assert scene.voice(300) == ()
-    assert scene.voice(100) == (Interrupt(reply, at(1800)),)
+    assert scene.voice(100) == (Interrupt(reply), Started(2, at(1800)))
 
 
 def test_a_partial_of_another_segment_says_nothing_about_this_voice() -> None:
@@ -226,14 +227,56 @@ def test_a_partial_of_another_segment_says_nothing_about_this_voice() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(200)
     scene.tell(Partial(at(scene.now_ms), words("mhm", SegmentId(7))))
-    assert Interrupt(reply, at(1800)) in scene.voice(100)
+    assert Interrupt(reply) in scene.voice(100)
 
 
-def test_sound_that_begins_under_a_voice_is_ducked() -> None:
+def test_a_word_that_was_surely_heard_takes_the_floor_at_once() -> None:
     scene = Scene()
-    reply = scene.replying(words_heard=0, audible=True)
-    scene.voice(60)
-    assert scene.playing(reply, 0) == ()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(200)
+    rough = Words(SegmentId(at(1500)), Samples(0), "stop", rough=True)
+    assert scene.tell(Partial(at(scene.now_ms), rough)) == (), "a cough may be taken for a word, roughly"
+    sure = words("stop", SegmentId(at(1500)))
+    assert scene.tell(Partial(at(scene.now_ms), sure)) == (Interrupt(reply), Started(2, at(1800)))
+
+
+def test_attempts_before_the_endpoint_are_bounded() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    for _ in range(20):
+        scene.voice(200)
+        scene.silence(200)
+    assert sum(isinstance(effect, Transcribe) for effect in scene.effects) == MOST_SPECULATIVE_ATTEMPTS
+    scene.silence(400)
+    assert scene.floor() is Floor.ENDED
+
+
+def test_a_detector_that_takes_over_in_a_pause_does_not_move_the_end() -> None:
+    scene = Scene()
+    scene.voice(800)
+    scene.silence(100)
+    for ms in (920, 940, 960, 1200):
+        scene.tell(Heard(at(ms), Voicing(speaking=False, edge=Samples(0), probability=0.0)))
+    assert Transcribe(FIRST, SegmentId(0), at(800)) in scene.effects
+
+
+def test_a_retracted_greeting_leaves_no_words() -> None:
+    scene = Scene()
+    scene.tell(Asked(at(0), "greeting", "Hello, I am here."))
+    assert Retract(FIRST) in scene.voice(20)
+    scene.voice(500)
+    scene.silence(400)
+    assert Prepare(ReplyId(1, 2), "what time is it") in scene.transcribed(ReplyId(1, 2), "what time is it")
+
+
+def test_roughness_survives_a_retraction() -> None:
+    scene = Scene()
+    scene.voice(800)
+    scene.silence(400)
+    scene.tell(Transcribed(at(1200), FIRST, Words(SegmentId(0), Samples(0), "a smell coffee", rough=True)))
+    scene.voice(400)
+    scene.silence(400)
+    (commit,) = (e for e in scene.transcribed(ReplyId(1, 2), "with milk") if isinstance(e, Commit))
+    assert commit.rough
 
 
 def test_a_voice_without_words_ends_without_an_answer() -> None:
@@ -242,7 +285,7 @@ def test_a_voice_without_words_ends_without_an_answer() -> None:
     scene.silence(400)
     assert scene.transcribed(FIRST, "  ") == (
         Drop(FIRST, "no words"),
-        DiscardSegment(SegmentId(0)),
+        DiscardSegment(SegmentId(0), 1),
         NothingSaid(1, at(700), at(300), "no words"),
     )
     assert scene.floor() is Floor.IDLE
@@ -263,7 +306,7 @@ def test_lost_words_are_answered_with_an_apology() -> None:
     assert scene.tell(NotTranscribed(at(800), FIRST, SegmentId(0))) == (
         Prepare(FIRST, "", unheard=True),
         Commit(FIRST, "", at(300)),
-        CloseSegment(SegmentId(0)),
+        CloseSegment(SegmentId(0), 1),
     )
 
 
@@ -275,7 +318,7 @@ def test_words_that_never_come_give_the_floor_back() -> None:
     assert scene.floor() is Floor.ENDED
     assert scene.silence(20) == (
         Drop(FIRST, "stuck"),
-        DiscardSegment(SegmentId(0)),
+        DiscardSegment(SegmentId(0), 1),
         NothingSaid(1, at(10_700), at(300), "stuck"),
     )
     assert scene.floor() is Floor.IDLE
@@ -284,12 +327,11 @@ def test_words_that_never_come_give_the_floor_back() -> None:
 def test_a_reply_without_progress_gives_the_floor_back() -> None:
     scene = Scene()
     reply = scene.replying()
-    committed_ms = scene.now_ms
     scene.silence(5_000)
     scene.playing(reply, 2)
     scene.silence(9_980)
     assert scene.floor() is Floor.REPLY
-    assert scene.silence(20) == (Interrupt(reply, at(committed_ms + 15_000), "stuck"),)
+    assert scene.silence(20) == (Interrupt(reply, "stuck"),)
     assert scene.floor() is Floor.IDLE
 
 
@@ -309,7 +351,7 @@ def test_a_reply_that_ends_under_a_voice_leaves_the_floor_to_it() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(100)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply),)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply), Started(2, at(1800)))
     assert scene.floor() is Floor.USER
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)
 
@@ -321,7 +363,7 @@ def test_a_greeting_waits_for_nobody_and_yields_to_everybody() -> None:
     fresh = Scene()
     assert fresh.tell(Asked(at(0), "greeting", "Hello.")) == (
         Prepare(FIRST, "Hello.", greeting=True),
-        Commit(FIRST, "Hello.", None, "greeting"),
+        Commit(FIRST, "", None, origin="greeting"),
     )
 
 
@@ -330,10 +372,10 @@ def test_a_typed_message_takes_the_floor() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(100)
     assert scene.tell(Asked(at(scene.now_ms), "typed", "stop")) == (
-        DiscardSegment(SegmentId(at(1500))),
-        Interrupt(reply, at(1900), "typed"),
+        DiscardSegment(SegmentId(at(1500)), 1),
+        Interrupt(reply, "typed"),
         Prepare(ReplyId(2, 1), "stop"),
-        Commit(ReplyId(2, 1), "stop", None, "typed"),
+        Commit(ReplyId(2, 1), "stop", None, origin="typed"),
     )
 
 
@@ -384,6 +426,9 @@ class World:
             case CloseSegment() | DiscardSegment():
                 assert self.open_segment == effect.segment, "closed what was not open"
                 self.open_segment = None
+            case Started():
+                assert self.open_segment is not None
+                assert effect.turn not in self.outcome, "somebody speaks in a turn that is over"
             case Transcribe():
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended

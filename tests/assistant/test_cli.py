@@ -1,0 +1,50 @@
+"""The program's outside: help, configuration, and one line for a mistake."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def repartee(*arguments: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=15, check=False, cwd=folder)
+
+
+def test_help_names_the_commands() -> None:
+    done = repartee("--help")
+    assert done.returncode == 0
+    for word in ("demo", "config", "Usage"):
+        assert word in done.stdout
+    help_of_demo = repartee("demo", "--help").stdout
+    for word in ("--wav", "--out", "--config", "--set"):
+        assert word in help_of_demo
+
+
+def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
+    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", folder=tmp_path)
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
+    assert lines["turn.profile"] == ['"patient"', "mine.toml:2"]
+    assert lines["tts.speed"][0] == "1.5"
+    assert "--set" in lines["tts.speed"]
+    assert lines["trace.words"] == ["false", "default"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("config", "--set", "turn.hangover=3"), "turn.hangover"),
+        (("config", "--set", "turn.hangover_ms=5"), "turn.hangover_ms"),
+        (("config", "--config", "missing.toml"), "missing.toml"),
+        (("demo", "--wav", "missing.wav"), "missing.wav does not exist"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = repartee(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,145 @@
+"""The demo as a newcomer runs it: once, in real time, with the real engines; then the sound it leaves is measured."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import assistant
+from audio.level import audible_onset
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the demo left."""
+
+    began: datetime
+    screen: str
+    records: list[dict[str, object]]
+    rate_hz: int
+    left: np.ndarray[tuple[int], np.dtype[np.int16]]
+    right: np.ndarray[tuple[int], np.dtype[np.int16]]
+
+
+def run(folder: Path, *arguments: str) -> Ran:
+    began = datetime.now().astimezone()
+    done = subprocess.run(
+        [REPARTEE, "demo", "--out", "out", *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "140"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    sound, rate_hz = soundfile.read(folder / "out" / "demo.wav", dtype="int16")
+    lines = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    return Ran(began, done.stdout, [json.loads(line) for line in lines], rate_hz, sound[:, 0], sound[:, 1])
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return run(tmp_path_factory.mktemp("demo"), "--set", "trace.words=true")
+
+
+@pytest.fixture(scope="module")
+def labels() -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(LABELS.read_text(encoding="utf-8"))
+    return found
+
+
+def words(record: dict[str, object], who: str) -> str:
+    said = record["words"]
+    assert isinstance(said, dict)
+    return str(said[who])
+
+
+def number(record: dict[str, object], key: str) -> float:
+    value = record[key]
+    assert isinstance(value, float)
+    return value
+
+
+def test_at_least_three_turns_are_answered_rightly(ran: Ran) -> None:
+    answers = {words(record, "user"): words(record, "assistant") for record in ran.records}
+    assert "what time is it" in answers
+    assert "turn on the lamp" in answers
+    assert "what's the date today" in answers
+    assert answers["turn on the lamp"] == "I can't switch lights: no home is connected to me."
+    assert f"{ran.began:%A, %B}" in answers["what's the date today"]
+    assert answers["what time is it"].startswith("It's ")
+    assert answers["what time is it"].endswith(("AM.", "PM."))
+
+
+def test_every_turn_of_the_person_is_one_turn_of_the_trace(ran: Ran, labels: list[dict[str, object]]) -> None:
+    assert [record["turn"] for record in ran.records] == list(range(1, len(labels) + 1))
+
+
+def test_every_turns_stages_sum_to_its_latency(ran: Ran) -> None:
+    for record in ran.records:
+        stages = record["stages"]
+        assert isinstance(stages, dict)
+        assert sum(share["ms"] for share in stages.values()) == pytest.approx(
+            number(record, "response_latency_ms"), abs=0.02
+        )
+
+
+def test_the_gaps_in_the_sound_are_those_of_the_trace(ran: Ran) -> None:
+    """Both ends are found in the file: the last sustained sound on the left, the first on the right."""
+    for record in ran.records:
+        end_ms, start_ms = number(record, "speech_end_ms"), number(record, "playout_start_ms")
+        around = slice(round((end_ms / 1000 - 0.8) * ran.rate_hz), round((end_ms / 1000 + 0.8) * ran.rate_hz))
+        from_the_end = audible_onset(np.ascontiguousarray(ran.left[around][::-1]), ran.rate_hz)
+        assert from_the_end is not None
+        speech_end_s = around.stop / ran.rate_hz - from_the_end / ran.rate_hz
+        after = round((end_ms / 1000 + 0.1) * ran.rate_hz)
+        onset = audible_onset(np.ascontiguousarray(ran.right[after : after + 3 * ran.rate_hz]), ran.rate_hz)
+        assert onset is not None
+        reply_s = (after + onset) / ran.rate_hz
+        assert reply_s * 1000 == pytest.approx(start_ms, abs=15)
+        assert (reply_s - speech_end_s) * 1000 == pytest.approx(number(record, "response_latency_ms"), abs=40)
+
+
+def test_the_end_of_speech_is_where_a_person_labelled_it(ran: Ran, labels: list[dict[str, object]]) -> None:
+    for record, label in zip(ran.records, labels, strict=True):
+        end_s, uncertainty_ms = float(str(label["end_s"])), float(str(label["end_uncertainty_ms"]))
+        assert number(record, "speech_end_ms") == pytest.approx(end_s * 1000, abs=40 + uncertainty_ms)
+
+
+def test_the_person_is_on_the_left_untouched(ran: Ran) -> None:
+    original, rate_hz = soundfile.read(LABELS.with_name("conversation.wav"), dtype="int16")
+    here = ran.left[:: ran.rate_hz * 2 // rate_hz][: len(original) // 2].astype(float)  # 24 kHz and 16 kHz meet at 8
+    there = original[::2][: len(here)].astype(float)
+    assert np.corrcoef(here, there)[0, 1] > 0.98
+
+
+def test_the_screen_tells_the_whole_story(ran: Ran) -> None:
+    screen = ran.screen
+    assert "hears  what time" in screen
+    assert "you  what time is it" in screen
+    assert screen.count(" ms ✓ ") + screen.count(" ms ✗ ") == len(ran.records)
+    assert "response latency  p50" in screen
+    assert "fallback: in place of a language model: no [[llm.endpoints]]" in " ".join(screen.split())
+    assert "out/demo.wav" in screen
+    assert "out/trace.jsonl" in screen
+
+
+def test_free_speech_is_called_rough(ran: Ran) -> None:
+    rough = {words(record, "user"): record["rough"] for record in ran.records}
+    assert rough["what time is it"] is False
+    assert rough["play the beatles"] is True
+    assert "play the beatles  (roughly)" in ran.screen

@@ -1,0 +1,141 @@
+"""Traces on disk: soon, whole, and never in the way of a turn."""
+
+import asyncio
+import json
+import os
+import threading
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from assistant import trace_file
+from assistant.record import TurnRecord
+from assistant.trace_file import MOST_WAITING, TraceFile
+
+
+class _Record:
+    """Something with a line."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def to_json(self) -> str:
+        return json.dumps({"turn": self._number})
+
+
+def record(number: int) -> TurnRecord:
+    return cast("TurnRecord", _Record(number))
+
+
+def turns(path: Path) -> list[int]:
+    return [json.loads(line)["turn"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+async def written(path: Path, count: int) -> None:
+    async with asyncio.timeout(5):
+        while len(turns(path)) < count:  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.01)
+
+
+def test_a_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
+    async def scene() -> None:
+        trace = TraceFile(tmp_path / "new" / "folder", "c", pytest.fail)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            trace.put(record(1))
+            async with asyncio.timeout(1.0):
+                await written(trace.path, 1)
+            writer.cancel()
+        assert turns(trace.path) == [1]
+
+    asyncio.run(scene())
+
+
+def test_what_is_left_is_written_when_the_writer_is_stopped(tmp_path: Path) -> None:
+    async def scene() -> Path:
+        trace = TraceFile(tmp_path, "c", pytest.fail)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            await asyncio.sleep(0)
+            trace.put(record(1))
+            trace.put(record(2))
+            writer.cancel()
+        return trace.path
+
+    assert turns(asyncio.run(scene())) == [1, 2]
+
+
+def test_a_slow_disk_delays_nobody_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    append = trace_file._append
+
+    def slow(path: Path, lines: list[str]) -> None:
+        gate.wait(5)
+        append(path, lines)
+
+    monkeypatch.setattr(trace_file, "_append", slow)
+
+    async def scene() -> Path:
+        loop = asyncio.get_running_loop()
+        trace = TraceFile(tmp_path, "c", pytest.fail)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            trace.put(record(1))
+            await asyncio.sleep(0.05)
+            began_s = loop.time()
+            for number in range(2, 50):
+                trace.put(record(number))
+            assert loop.time() - began_s < 0.05
+            gate.set()
+            await written(trace.path, 49)
+            writer.cancel()
+        return trace.path
+
+    assert turns(asyncio.run(scene())) == list(range(1, 50))
+
+
+def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[str] = []
+    append = trace_file._append
+    refusals = 1
+
+    def refusing(path: Path, lines: list[str]) -> None:
+        nonlocal refusals
+        if refusals:
+            refusals -= 1
+            raise OSError(28, os.strerror(28))
+        append(path, lines)
+
+    monkeypatch.setattr(trace_file, "_append", refusing)
+
+    async def scene() -> Path:
+        trace = TraceFile(tmp_path, "c", complaints.append)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            trace.put(record(1))
+            await written(trace.path, 1)
+            writer.cancel()
+        return trace.path
+
+    path = asyncio.run(scene())
+    assert turns(path) == [1]
+    assert len(complaints) == 1
+    assert "No space left on device" in complaints[0]
+    assert "trace.dir" in complaints[0]
+
+
+def test_what_does_not_fit_is_dropped_oldest_first_and_counted(tmp_path: Path) -> None:
+    async def scene() -> TraceFile:
+        trace = TraceFile(tmp_path, "c", pytest.fail)
+        for number in range(MOST_WAITING + 3):
+            trace.put(record(number))
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            await asyncio.sleep(0)
+            writer.cancel()
+        return trace
+
+    trace = asyncio.run(scene())
+    assert trace.dropped == 3
+    assert turns(trace.path) == list(range(3, MOST_WAITING + 3))

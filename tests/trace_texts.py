@@ -1,0 +1,48 @@
+"""The tables of docs/traces.md, written from assistant/record.py.
+
+`PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes them; test_record.py compares them.
+"""
+
+from pathlib import Path
+
+from assistant.record import (
+    TracedEvent,
+    TracedHearing,
+    TracedPartial,
+    TracedSpan,
+    TracedWords,
+    TurnRecord,
+    schema_rows,
+)
+
+DOCS_FILE = Path(__file__).parent.parent / "docs" / "traces.md"
+BEGINS = "<!-- Written by tests/trace_texts.py: -->\n"
+ENDS = "<!-- End. -->\n"
+
+
+def tables() -> str:
+    """Every record class as a table."""
+    parts = []
+    for title, record in (
+        ("A turn", TurnRecord),
+        ("`spans`", TracedSpan),
+        ("`events`", TracedEvent),
+        ("`hearings`", TracedHearing),
+        ("`hearings[].partials`", TracedPartial),
+        ("`words`", TracedWords),
+    ):
+        rows = "".join(f"| `{name}` | {kind} | {meaning} |\n" for name, kind, meaning in schema_rows(record))
+        parts.append(
+            f"### {title}\n\n| field | type | meaning |\n|---|---|---|\n{rows.replace(' | None |', ' or null |')}"
+        )
+    return "\n".join(parts)
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables as they should be."""
+    begin, end = page.index(BEGINS) + len(BEGINS), page.index(ENDS)
+    return f"{page[:begin]}\n{tables()}\n{page[end:]}"
+
+
+if __name__ == "__main__":
+    DOCS_FILE.write_text(with_tables(DOCS_FILE.read_text(encoding="utf-8")), encoding="utf-8")
