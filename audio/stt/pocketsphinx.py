@@ -87,7 +87,7 @@ class PocketsphinxTranscriber:
             if self._report is None:
                 await self.aclose()
         if self._report["left_out"]:
-            _log.warning(
+            _log.info(
                 "pocketsphinx: %d commands left out, %d words are not in its dictionary",
                 self._report["left_out"],
                 self._report["missing"],

@@ -1,0 +1,99 @@
+"""The program `repartee`."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="repartee",
+    help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings to use in place of ./config.toml."),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, over file and environment; may be repeated."),
+]
+
+
+@app.callback()
+def repartee() -> None:
+    """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
+
+
+@app.command()
+def demo(
+    wav: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own recording: wav, flac or ogg, any rate, mono or stereo."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where demo.wav and the trace go.")] = Path("out"),
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Hear a conversation: a recording of a person talks with the assistant, in real time."""
+    from rich.console import Console
+
+    from assistant.config import load_settings
+    from assistant.demo import demo as run_demo
+
+    loaded = load_settings(config, os.environ, overrides or [])
+    asyncio.run(run_demo(wav, out, loaded, os.environ, Console(highlight=False)))
+
+
+@app.command()
+def config(config: Config = None, overrides: Overrides = None) -> None:
+    """Show the effective configuration, and where each value comes from."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from assistant.config import load_settings, render_effective
+
+    loaded = load_settings(config, os.environ, overrides or [])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("key", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("from", no_wrap=True)
+    for row in render_effective(loaded):
+        table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
+    Console(highlight=False).print(table)
+
+
+def main() -> None:
+    """Run the program; a user's mistake ends in one clear line."""
+    # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
+    sys.setswitchinterval(0.0005)
+    from assistant.config import ConfigError
+    from audio.errors import AudioError
+    from llm.errors import LlmError
+
+    # Inside an except* block an exit would itself become part of a group: so it is taken after it.
+    message, code = "", 0
+    try:
+        app()
+    except* (ConfigError, AudioError, LlmError) as errors:
+        message, code = f"repartee: {_first(errors)}\n", 2
+    except* KeyboardInterrupt:
+        message, code = "\nrepartee: stopped\n", 130
+    if code:
+        sys.stderr.write(message)
+        sys.exit(code)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Of several that came at once, out of however many task groups."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,147 @@
+"""The conversation on a terminal: what is heard while it is heard, the words, the reply, the waterfall."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from assistant.build import Chosen
+from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
+from assistant.latency import Stage
+from assistant.record import TurnRecord
+from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
+
+COLOURS: dict[Stage, str] = {
+    "endpoint_wait": "grey50",
+    "stt": "cyan",
+    "queue": "magenta",
+    "llm_network": "blue",
+    "llm_first_token": "yellow",
+    "first_sentence": "dark_orange",
+    "tts": "green",
+    "transport": "purple",
+    "playout": "red",
+}
+INDENT = " " * 11
+
+
+class Screen:
+    """Shows facts as they come: words being heard are rewritten in place, in a pipe they are lines of their own."""
+
+    def __init__(self, console: Console) -> None:
+        """Show on this console."""
+        self.console = console
+        self.records: list[TurnRecord] = []
+        self._live: Live | None = None
+        self._heard = ""
+        self._reply_turn = 0
+
+    def show(self, fact: Fact) -> None:
+        """A fact of the conversation."""
+        match fact:
+            case SpeechStarted():
+                self._hearing(Text("…", style="dim"))
+            case WordsHeard():
+                if fact.text != self._heard:
+                    self._heard = fact.text
+                    self._hearing(Text(f"{fact.text} …", style="dim italic"))
+            case TurnTaken():
+                self._settle()
+                if fact.text:
+                    words = Text(fact.text, style="bold")
+                    self._line("you", words.append("  (roughly)", style="dim not bold") if fact.rough else words)
+            case UnitSpoken():
+                label = "repartee" if fact.turn != self._reply_turn else ""
+                self._reply_turn = fact.turn
+                self._line(label, Text(fact.text, style="green"))
+            case ReplyCut():
+                self._line("", Text("(interrupted)", style="dim"))
+            case TurnFinished():
+                self._finished(fact.record)
+            case Trouble():
+                self._line("trouble", Text(fact.what, style="red"))
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._settle()
+
+    def _line(self, label: str, text: Text) -> None:
+        self._above(Text.assemble((f"{label:>9}  ", "dim"), text))
+
+    def _above(self, text: Text) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def _hearing(self, text: Text) -> None:
+        line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
+        if not self.console.is_terminal:
+            if text.plain != "…":
+                self._above(line)
+            return
+        if self._live is None:
+            self._live = Live(line, console=self.console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._live.update(line, refresh=True)
+
+    def _settle(self) -> None:
+        self._heard = ""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _finished(self, record: TurnRecord) -> None:
+        self._settle()
+        self.records.append(record)
+        if record.response_latency_ms is None:
+            if record.outcome in {"no words", "stuck", "failed"}:
+                self._above(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
+        else:
+            self._above(waterfall(record, max(20, min(60, self.console.width - 70))))
+        self._above(Text(""))
+
+
+def waterfall(record: TurnRecord, most_cells: int) -> Text:
+    """One line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
+    latency_ms = record.response_latency_ms or 0.0
+    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1]
+    line = Text(INDENT)
+    line.append(f"{latency_ms:4.0f} ms ", style="bold")
+    line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
+    parts = segments(record, most_cells)
+    for part in parts:
+        line.append("█" * part.cells, style=COLOURS[part.stage])
+    line.append("  ")
+    for part in parts:
+        if part.ms >= 0.5:
+            line.append(f"{SHORT_NAMES[part.stage]} {part.ms:.0f}  ", style=COLOURS[part.stage])
+    return line
+
+
+def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable[Chosen]) -> None:
+    """At the end: the distribution of the latency, and which engines ran and why."""
+    records = list(records)
+    latencies = [record.response_latency_ms for record in records if record.response_latency_ms is not None]
+    if latencies:
+        p50, p95 = nearest_rank(latencies, 50), nearest_rank(latencies, 95)
+        inside = sum(BAND_MS[0] <= latency <= BAND_MS[1] for latency in latencies)
+        console.print(
+            Text.assemble(
+                "response latency  ",
+                (f"p50 {p50:.0f} ms  p95 {p95:.0f} ms", "bold"),
+                f"  over {len(latencies)} turns, {inside} of them within 200–500 ms",
+                f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
+            ),
+            soft_wrap=True,
+        )
+    else:
+        console.print("no turn was answered: nothing was heard that sounded like words")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("stage", "engine", "loaded", "what", "why"):
+        table.add_column(heading, overflow="fold")
+    for engine in chosen:
+        why = Text(
+            f"fallback: {engine.why}" if engine.fallback else engine.why, style="yellow" if engine.fallback else ""
+        )
+        table.add_row(engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail, why)
+    console.print(table)
