@@ -216,7 +216,9 @@ def turn_settings(settings: Settings) -> TurnSettings:
 
 def session_settings(settings: Settings) -> SessionSettings:
     """What a session needs of the settings."""
-    return SessionSettings(settings.stt.timeout_s, settings.tts.timeout_s, settings.assistant.greeting)
+    # The voice is given its own limit first: it knows how to get rid of a library that hangs.
+    voice_timeout_s = settings.tts.timeout_s + 0.5
+    return SessionSettings(settings.stt.timeout_s, voice_timeout_s, settings.assistant.greeting)
 
 
 async def close(engines: Engines, report: Callable[[str], None]) -> None:

@@ -84,8 +84,6 @@ def main() -> None:
         app()
     except* (ConfigError, AudioError, LlmError) as errors:
         message, code = f"repartee: {_first(errors)}\n", 2
-    except* KeyboardInterrupt:
-        message, code = "\nrepartee: stopped\n", 130
     if code:
         sys.stderr.write(message)
         sys.exit(code)

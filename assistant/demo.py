@@ -19,6 +19,7 @@ from assistant.facts import Trouble
 from assistant.recorder import Recorder
 from assistant.screen import Screen, summary
 from assistant.session import Engines, Session
+from assistant.settings import Settings
 from assistant.trace_file import TraceFile
 from assistant.turns import Turns
 from audio.clock import StreamClock
@@ -70,15 +71,18 @@ async def demo(wav: Path | None, out: Path, loaded: Loaded, environ: Mapping[str
     with console.status("loading engines"):
         engines = await workshop.engines()
     screen = Screen(console)
+    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+    trace = TraceFile(loaded.settings.trace.dir, name, lambda what: screen.show(Trouble(what)))
     try:
-        trace = await _converse(recording, out, loaded, workshop, engines, screen)
-    finally:
+        with StereoWriter(out / "demo.wav") as tape:
+            microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
+            await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
+    finally:  # also of a conversation that broke off
         screen.close()
         await build.close(engines, lambda what: screen.show(Trouble(what)))
-    sound = out / "demo.wav"
-    summary(console, screen.records, workshop.chosen)
-    console.print(f"\nsound  {sound}  (left: the person, right: the assistant)", soft_wrap=True)
-    console.print(f"trace  {_keep_beside(trace, out)}", soft_wrap=True)
+        summary(console, screen.records, workshop.chosen)
+        console.print(f"\nsound  {out / 'demo.wav'}  (left: the person, right: the assistant)", soft_wrap=True)
+        console.print(f"trace  {_keep_beside(trace.path, out)}", soft_wrap=True)
 
 
 def _make(out: Path) -> None:
@@ -97,7 +101,8 @@ def _keep_beside(trace: Path, out: Path) -> str:
     except FileNotFoundError:
         return "none: no turn was finished"
     except OSError as error:
-        return f"{trace}  (not copied to {out}: {error.strerror})"
+        there = f"{trace}  " if trace.is_file() else "none "
+        return f"{there}({beside} cannot be written: {error.strerror})"
     return f"{beside}  (also {trace})"
 
 
@@ -112,53 +117,48 @@ def _headline(console: Console, recording: Recording) -> None:
 
 
 async def _converse(  # noqa: PLR0917
-    recording: Recording, out: Path, loaded: Loaded, workshop: build.Workshop, engines: Engines, screen: Screen
-) -> Path:
-    settings = loaded.settings
-    conversation = secrets.token_hex(4)
-    started = datetime.now(UTC)
-    trace = TraceFile(
-        settings.trace.dir,
-        f"{started:%Y%m%d-%H%M%S}-{conversation}",
-        lambda what: screen.show(Trouble(what)),
+    microphone: _Taped,
+    tape: StereoWriter,
+    settings: Settings,
+    trace: TraceFile,
+    workshop: build.Workshop,
+    engines: Engines,
+    screen: Screen,
+) -> None:
+    speaker = WavSpeaker(
+        lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
     )
-    with StereoWriter(out / "demo.wav") as tape:
-        microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
-        speaker = WavSpeaker(
-            lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
-        )
-        recorder = Recorder(
-            conversation=conversation,
-            started_at=started.isoformat(timespec="milliseconds"),
-            salt=secrets.token_bytes(16),
-            engines={chosen.stage: chosen.name for chosen in workshop.chosen},
-            fallbacks=workshop.fallbacks,
-            keep_words=settings.trace.words,
-            speech_end_bias_ms=engines.vad.end_bias_ms,
-            counters=lambda: {
-                "clock_steps": microphone.clock.steps,
-                "invented_frames": microphone.invented_frames,
-                "underruns": speaker.counts.underruns,
-                "dropped_records": trace.dropped,
-            },
-            write=trace.put,
-            show=screen.show,
-        )
-        session = Session(
-            microphone,
-            speaker,
-            engines,
-            Turns(build.turn_settings(settings)),
-            Conversation(settings.assistant.instructions, settings.llm.max_history_turns),
-            recorder,
-            build.session_settings(settings),
-            screen.show,
-        )
-        async with asyncio.TaskGroup() as tasks:
-            writer = tasks.create_task(trace.run(), name="trace")
-            await session.run()
-            writer.cancel()
-    return trace.path
+    recorder = Recorder(
+        conversation=trace.path.stem,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        salt=secrets.token_bytes(16),
+        engines={chosen.stage: chosen.name for chosen in workshop.chosen},
+        fallbacks=workshop.fallbacks,
+        keep_words=settings.trace.words,
+        speech_end_bias_ms=engines.vad.end_bias_ms,
+        counters=lambda: {
+            "clock_steps": microphone.clock.steps,
+            "invented_frames": microphone.invented_frames,
+            "underruns": speaker.counts.underruns,
+            "dropped_records": trace.dropped,
+        },
+        write=trace.put,
+        show=screen.show,
+    )
+    session = Session(
+        microphone,
+        speaker,
+        engines,
+        Turns(build.turn_settings(settings)),
+        Conversation(settings.assistant.instructions, settings.llm.max_history_turns),
+        recorder,
+        build.session_settings(settings),
+        screen.show,
+    )
+    async with asyncio.TaskGroup() as tasks:
+        writer = tasks.create_task(trace.run(), name="trace")
+        await session.run()
+        writer.cancel()
 
 
 def _tape_reply(tape: StereoWriter, microphone: _Taped, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:

@@ -76,6 +76,8 @@ class Recorder:
             trace.speech_start_s = onset_s
         if self._hearing is not None:
             trace.hearings.append(self._hearing)
+            for at_s, what in self._hearing.troubles:
+                trace.event("error", at_s, what)
 
     def partial(self, words: Words, now_s: float) -> None:
         """Words so far of the open segment."""
@@ -155,7 +157,9 @@ class Recorder:
             self._turns[turn].event(name, at_s, detail)
 
     def trouble(self, what: str, now_s: float) -> None:
-        """Something failed: a fact of every turn that is open."""
+        """Something failed: a fact of every turn that is open, and of one that is about to begin."""
+        if self._hearing is not None and not any(self._hearing in trace.hearings for trace in self._turns.values()):
+            self._hearing.troubles.append((now_s, what))
         for trace in self._turns.values():
             trace.event("error", now_s, what)
 
@@ -171,6 +175,12 @@ class Recorder:
         """There was voice, but nothing to answer."""
         self._trace(nothing.turn).speech_end_s = speech_end_s
         self.finish(nothing.turn, nothing.why, "", clock)
+
+    def give_up(self, error: str, clock: StreamClock) -> None:
+        """The conversation ends here and now: what is open is written as it stands."""
+        for turn, trace in list(self._turns.items()):
+            trace.error = trace.error or error
+            self.finish(turn, "failed", "", clock)
 
     def finish(self, turn: int, outcome: Outcome, heard: str, clock: StreamClock) -> None:
         """Everything about the turn is known: write its record."""

@@ -8,7 +8,7 @@ this session's group, with a deadline.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -16,10 +16,12 @@ from typing import assert_never
 import numpy as np
 
 from assistant.conversation import Conversation
+from assistant.ears import Ears
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnTaken, UnitSpoken, WordsHeard
 from assistant.record import Outcome
 from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
+from assistant.restarting import Restarting, reason_of
 from assistant.turn_events import (
     Asked,
     CloseSegment,
@@ -47,21 +49,15 @@ from assistant.turn_events import (
     Unduck,
 )
 from assistant.turns import Floor, Turns
-from audio.errors import AudioError, SttError
 from audio.frame import Frame
 from audio.microphone import Microphone
-from audio.ring import Ring
 from audio.speaker import Speaker
-from audio.stt import Hearing, SegmentId, Transcriber, Words
+from audio.stt import Transcriber, Words
 from audio.tts import Voice
-from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_samples, samples_of_s
+from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_samples
 from audio.vad import Vad, Voicing
 from llm.chat import ChatEvent, ChatModel
 
-RING_S = 5.0
-"""Sound kept for segments that begin in the past: the pre-roll, a late detection, a restarted recognizer."""
-
-RESTART_TIMEOUT_S = 30.0
 LAST_REPLY_TIMEOUT_S = 60.0
 REAP_TIMEOUT_S = 2.0
 
@@ -103,19 +99,6 @@ class _Attempt:
 
 
 @dataclass(slots=True)
-class _Restarting:
-    """An engine that can be loaded again.
-
-    Attributes:
-        works: Set while it does.
-    """
-
-    name: str
-    load: Callable[[], Awaitable[None]]
-    works: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(slots=True)
 class Session:
     """One conversation. `run` is its whole life."""
 
@@ -128,40 +111,45 @@ class Session:
     settings: SessionSettings
     show: Callable[[Fact], None]
     _vad: Vad = field(init=False)
-    _ring: Ring = field(init=False)
+    _ears: Ears = field(init=False)
+    _mouth: Restarting = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
-    _ears: _Restarting = field(init=False)
-    _mouth: _Restarting = field(init=False)
     _at: Samples = Samples(0)
-    _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
-    _hearing: Hearing | None = None
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._vad = self.engines.vad
-        self._ring = Ring(samples_of_s(RING_S))
-        self._ears = _Restarting(self.engines.transcriber.name, self.engines.transcriber.load)
-        self._mouth = _Restarting(self.engines.voice.name, self.engines.voice.load)
-        self._ears.works.set()
-        self._mouth.works.set()
+        transcriber, voice = self.engines.transcriber, self.engines.voice
+        restarting = Restarting(transcriber.name, transcriber.load, self._trouble)
+        self._ears = Ears(transcriber, restarting, self.settings.stt_timeout_s, self._partial, self._trouble)
+        self._mouth = Restarting(voice.name, voice.load, self._trouble)
         self.speaker.on_played = self._played
 
     async def run(self) -> None:
         """Hold the conversation until the microphone ends and the last reply was played.
 
-        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed.
+        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed; the turn it broke into is
+        recorded all the same.
         """
-        async with asyncio.TaskGroup() as self._tasks:
-            sound = self._tasks.create_task(self.speaker.run(), name="speaker")
-            if self.settings.greeting:
-                self._tell(Asked(self._at, "greeting", self.settings.greeting))
-            async with aclosing(self.microphone.frames()) as frames:
-                async for frame in frames:
-                    self._hear(frame)
-            await self._let_it_finish()
-            self._hang_up()
-            await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
-            sound.cancel()
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                await self._converse()
+        except BaseException as error:
+            self.recorder.give_up(f"the conversation broke off ({type(error).__name__})", self.microphone.clock)
+            raise
+
+    async def _converse(self) -> None:
+        self._ears.restarting.tasks = self._mouth.tasks = self._tasks
+        sound = self._tasks.create_task(self.speaker.run(), name="speaker")
+        if self.settings.greeting:
+            self._tell(Asked(self._at, "greeting", self.settings.greeting))
+        async with aclosing(self.microphone.frames()) as frames:
+            async for frame in frames:
+                self._hear(frame)
+        await self._let_it_finish()
+        self._hang_up()
+        await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
+        sound.cancel()
 
     @property
     def idle(self) -> bool:
@@ -172,18 +160,10 @@ class Session:
 
     def _hear(self, frame: Frame) -> None:
         self._at = frame.end
-        self._ring.write(frame.start, frame.pcm)
-        if self._hearing is not None:
-            self._feed(self._hearing, frame)
+        self._ears.hear(frame)
         voicing = self._detect(frame)
         self.recorder.frame(frame, voicing, self.microphone.clock)
         self._tell(Heard(frame.end, voicing))
-
-    def _feed(self, hearing: Hearing, frame: Frame) -> None:
-        try:
-            hearing.feed(frame.pcm)
-        except Exception as error:  # noqa: BLE001 - see _reason
-            self._stt_failed(error)
 
     def _detect(self, frame: Frame) -> Voicing:
         try:
@@ -192,7 +172,7 @@ class Session:
             if self._vad is self.engines.spare_vad:
                 raise
             self._vad = self.engines.spare_vad
-            why = f"vad: {self._vad.name}, in place of a detector that failed: {_reason(error)}"
+            why = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
             self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, why)
             self._trouble(why)
             return self._vad.process(frame)
@@ -206,7 +186,8 @@ class Session:
     def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         match effect:
             case OpenSegment():
-                self._open_segment(effect)
+                self.recorder.segment_opened(effect, self._clocked(effect.onset))
+                self._ears.open(effect.segment)
             case Started():
                 self.recorder.started(effect.turn, self._clocked(effect.onset))
                 self.show(SpeechStarted(ms_of_samples(effect.onset)))
@@ -219,7 +200,7 @@ class Session:
             case Commit():
                 self._commit(effect)
             case CloseSegment() | DiscardSegment():
-                self._end_segment(effect.segment, used=isinstance(effect, CloseSegment))
+                self._ears.end(effect.segment, used=isinstance(effect, CloseSegment))
                 self.recorder.segment_ended(effect.turn, self._now_s())
             case Drop():
                 self._end(effect.reply)
@@ -243,43 +224,10 @@ class Session:
 
     # ---- somebody speaks ----
 
-    def _open_segment(self, effect: OpenSegment) -> None:
-        self.recorder.segment_opened(effect, self._clocked(effect.onset))
-        self._segment = effect.segment
-        self._listen(effect.segment)
-
-    def _listen(self, segment: SegmentId) -> None:
-        """Give the recognizer the segment from its beginning, which lies in the past."""
-        self._stop_hearing(used=False)
-        try:
-            self._hearing = self.engines.transcriber.open(segment, self._partial)
-            self._hearing.feed(self._ring.read(Samples(segment), self._at))
-        except Exception as error:  # noqa: BLE001 - see _reason
-            self._stt_failed(error)
-
     def _partial(self, words: Words) -> None:
-        if self._hearing is None or self._hearing.segment != words.segment:
-            return  # of a segment that is over
         self.recorder.partial(words, self._now_s())
         self.show(WordsHeard(words.text, words.rough))
         self._tell(Partial(self._at, words))
-
-    def _end_segment(self, segment: SegmentId, *, used: bool) -> None:
-        if segment == self._segment:
-            self._segment = None
-            self._stop_hearing(used=used)
-
-    def _stop_hearing(self, *, used: bool) -> None:
-        hearing, self._hearing = self._hearing, None
-        if hearing is None:
-            return
-        try:
-            if used:
-                hearing.close()
-            else:
-                hearing.cancel()
-        except Exception as error:  # noqa: BLE001 - see _reason
-            self._stt_failed(error)
 
     # ---- a silence: what was said? ----
 
@@ -291,31 +239,14 @@ class Session:
 
     async def _ask(self, effect: Transcribe) -> None:
         began_s = self._now_s()
-        try:
-            async with asyncio.timeout(self.settings.stt_timeout_s):
-                words = await self._words(effect.segment)
-        except Exception as error:  # noqa: BLE001 - see _reason
-            told: Event = NotTranscribed(self._at, effect.reply, effect.segment)
-            self._stt_failed(error)
-        else:
-            told = Transcribed(self._at, effect.reply, words)
+        words = await self._ears.words(effect.segment)
         self.recorder.transcribed(effect.reply, began_s, self._now_s())
         if effect.reply in self._attempts:
             self._attempts[effect.reply].asking = None
-        self._tell(told)
-
-    async def _words(self, segment: SegmentId) -> Words:
-        await self._ears.works.wait()
-        if self._hearing is None or self._hearing.segment != segment:
-            raise SttError("the sound of this turn is lost")
-        return await self._hearing.words()
-
-    def _stt_failed(self, error: Exception) -> None:
-        if self._ears.works.is_set():
-            reason = _reason(error) or f"no answer within {self.settings.stt_timeout_s:g} s"
-            self._trouble(f"speech recognition failed: {reason}; {self._ears.name} is being restarted")
-            self._restart(self._ears)
-        self._stop_hearing(used=False)
+        if words is None:
+            self._tell(NotTranscribed(self._at, effect.reply, effect.segment))
+        else:
+            self._tell(Transcribed(self._at, effect.reply, words))
 
     # ---- the reply ----
 
@@ -346,7 +277,7 @@ class Session:
     async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:
         await reply.run(source)
         if reply.voice_failed:
-            self._restart(self._mouth)
+            self._mouth.restart()
         await reply.gate.wait()  # an attempt that ends early must not be told of before its turn is committed
         if reply.error is not None:
             self._trouble(reply.error)
@@ -441,23 +372,6 @@ class Session:
         if not private:
             self.recorder.trouble(what, self._now_s())
 
-    def _restart(self, engine: _Restarting) -> None:
-        if engine.works.is_set():
-            engine.works.clear()
-            self._tasks.create_task(self._load_again(engine), name=f"restart {engine.name}")
-
-    async def _load_again(self, engine: _Restarting) -> None:
-        try:
-            async with asyncio.timeout(RESTART_TIMEOUT_S):
-                await engine.load()
-            if engine is self._ears and self._segment is not None and self._ring.oldest <= self._segment:
-                self._listen(self._segment)  # nothing of what is being said is lost
-        except Exception as error:  # noqa: BLE001 - see _reason
-            reason = _reason(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
-            self._trouble(f"{engine.name} could not be restarted: {reason}")
-        finally:
-            engine.works.set()  # if it is still dead, the next turn will find out and try again
-
     # ---- the end ----
 
     async def _let_it_finish(self) -> None:
@@ -476,7 +390,7 @@ class Session:
             if reply is not None and reply.gate.is_set():
                 self._trouble("the last reply did not end in time and was cut off")
                 self._remember(reply, "interrupted")
-        self._stop_hearing(used=False)
+        self._ears.close()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()
@@ -484,13 +398,3 @@ class Session:
     def _clocked(self, position: Samples) -> float:
         """Loop time of a position on the microphone's line."""
         return self.microphone.clock.to_loop_s(position)
-
-
-def _reason(error: Exception) -> str:
-    """What a foreign error may say: an engine's own sentence, or only its kind, for it could hold words.
-
-    Engines promise AudioError; where one breaks the promise the conversation goes on all the same.
-    """
-    if isinstance(error, AudioError) or not str(error):
-        return str(error)
-    return f"internal error ({type(error).__name__})"

@@ -18,7 +18,7 @@ CODE_NOTE = "I'll leave out the code."
 _WAIT = -1  # a rule's answer: more text could change the decision
 
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufffd"
     "\ufe00-\ufe0f\ufff9-\ufffc\ue000-\uf8ff\ud800-\udfff\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
 _LINE_ENDS = re.compile("[\x0b\x0c\x85\u2028\u2029]")

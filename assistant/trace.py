@@ -65,6 +65,7 @@ class HearingTrace:
     vad: bytearray
     silences: list[tuple[float, float]] = field(default_factory=list)
     partials: list[PartialFacts] = field(default_factory=list)
+    troubles: list[tuple[float, str]] = field(default_factory=list)  # that came before its turn was known
     silent_since_s: float | None = None
 
     def frame(self, voicing_speaking: bool, edge_s: float, probability: float) -> None:

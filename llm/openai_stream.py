@@ -45,6 +45,7 @@ class OpenAIStream:
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
         self._over = False
+        self._ending = False
 
     def feed(self, data: bytes) -> Iterator[Token | Finished]:
         """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
@@ -55,6 +56,7 @@ class OpenAIStream:
 
     def end(self) -> Iterator[Token | Finished]:
         """The body is over, or enough of it was waited for. Raises LlmError where it was cut short."""
+        self._ending = True
         yield from self._read(self._sse.end())
         if not self._over:
             if not self._reason:
@@ -91,6 +93,8 @@ class OpenAIStream:
         try:
             chunk: object = json.loads(event.data)
         except (ValueError, RecursionError):
+            if self._ending:
+                raise self._broken("ended its answer in the middle of an event: see the server's log") from None
             # Without the cause: its text quotes the answer.
             raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
         if not isinstance(chunk, dict):

@@ -65,8 +65,7 @@ class PocketsphinxTranscriber:
         """Start a process, or a new one for one that died or hangs. Raises EngineLoadError."""
         if self._language.partition("-")[0].lower() != "en":
             raise EngineLoadError(
-                f"pocketsphinx understands English only, not {self._language!r}: "
-                'set stt.engine = "faster-whisper" for this language.'
+                f'pocketsphinx understands English only, not {self._language!r}: set assistant.language = "en".'
             )
         await self.aclose()
         try:
@@ -75,13 +74,11 @@ class PocketsphinxTranscriber:
                 self._report = await self._process.load(LoadOrder(commands=list(self._commands), cmn=self._cmn))
         except TimeoutError:
             raise EngineLoadError(
-                f"pocketsphinx did not load within {self._start_timeout_s:g} s: free some CPU or memory, or "
-                'set stt.engine = "faster-whisper".'
+                f"pocketsphinx did not load within {self._start_timeout_s:g} s: free some CPU or memory and try again."
             ) from None
         except (OSError, SttError) as error:
             raise EngineLoadError(
-                f"pocketsphinx could not be loaded ({error}): install the package pocketsphinx again, or "
-                'set stt.engine = "faster-whisper".'
+                f"pocketsphinx could not be loaded ({error}): install the package pocketsphinx again."
             ) from error
         finally:
             if self._report is None:

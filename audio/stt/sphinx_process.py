@@ -96,7 +96,7 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         if samples and self._waiting_samples + samples > self._lane_samples:
             raise SttError(
                 f"The pocketsphinx process hangs or is too slow: {s_of_samples(self._waiting_samples):.1f} s of sound "
-                f"wait to be decoded, at most {s_of_samples(self._lane_samples):g} s may; load the recognizer again."
+                f"wait to be decoded, at most {s_of_samples(self._lane_samples):g} s may"
             )
         assert self._stdin is not None
         self._stdin.write(frame(message))

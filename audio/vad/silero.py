@@ -21,8 +21,8 @@ WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 _STATE_SHAPE = (1, 1, 128)
 
-# What brings the median error of the end, dated as track.py does, to within the labels' own 30 ms: -10 ms on 87 clips of
-# 43 voices, -2 in clean conversation, +10 at 20 dB (bench/vad.py).
+# What brings the median error of the end, dated as track.py does, to within the labels' own 30 ms: -10 ms on 87 clips
+# of 43 voices, -2 in clean conversation, +10 at 20 dB (bench/vad.py).
 END_BIAS_MS = 12.0
 
 # Thresholds near the network's customary 0.5 and 0.35: opening at 0.4 fires in noise, closing at 0.15 splits a third as

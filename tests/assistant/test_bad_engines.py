@@ -104,7 +104,13 @@ class Victim:
         return self.pid > 0 and not is_running(self.pid)
 
 
-@pytest.mark.parametrize("at_s", [0.2, MID_TURN_S], ids=["before the turn", "mid-turn"])
+@pytest.mark.parametrize(
+    "at_s",
+    [
+        pytest.param(0.2, id="before the turn"),
+        pytest.param(MID_TURN_S, id="mid-turn"),
+    ],
+)
 def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tmp_path: Path, at_s: float) -> None:
     """The sound of the turn is kept, and heard again by the new process."""
     victim = Victim(signal.SIGKILL)
@@ -114,11 +120,9 @@ def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tm
     tells_the_time(performance, 2)
     (trouble,) = performance.troubles
     assert "pocketsphinx is being restarted" in trouble
-    first, second = performance.records
-    assert [event.detail for event in first.events if event.name == "error"] == [f"stt: {trouble}"]
-    assert [event.name for event in second.events].count("error") == 0
-    assert f"stt: {trouble}" in first.fallbacks
     assert victim.gone
+    errors = [[event.detail for event in record.events if event.name == "error"] for record in performance.records]
+    assert errors == [[trouble], []]
 
 
 def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_path: Path) -> None:

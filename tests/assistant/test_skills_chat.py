@@ -89,7 +89,7 @@ def test_repeat_is_the_last_message_of_the_assistant(skills: Skills) -> None:
 
 def test_without_a_skill_the_missing_model_is_named(skills: Skills) -> None:
     events = events_of(chat(skills), user("tell me a story"))
-    assert "llm.endpoints section in config.toml" in text_of(events)
+    assert "config.toml, under llm.endpoints" in text_of(events)
     assert events[-1] == Finished("stop")
 
 

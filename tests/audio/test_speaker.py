@@ -199,7 +199,7 @@ def test_duck_and_unduck() -> None:
 
     sound = with_card(script).sound()
     assert sound[4_000] == 10_000
-    assert sound[9_000] == pytest.approx(1778, abs=2)  # -15 dB
+    assert sound[9_000] == pytest.approx(1259, abs=2)  # -18 dB
     assert sound[14_000] == 10_000
 
 

@@ -1,0 +1,116 @@
+"""What hears a conversation: the recognizer, the sound it may still need, and its recovery.
+
+The recognizer may die, hang or break its promises at any moment. Then it is loaded again while the conversation goes
+on, and what is being said meanwhile is not lost as long as it is in the ring.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from assistant.restarting import Restarting, reason_of
+from audio.errors import SttError
+from audio.frame import Frame
+from audio.ring import Ring
+from audio.stt import Hearing, SegmentId, Transcriber, Words
+from audio.units import Samples, samples_of_s
+
+RING_S = 5.0
+"""Sound kept for segments that begin in the past: the pre-roll, a late detection, a restarted recognizer."""
+
+
+@dataclass(slots=True)
+class Ears:
+    """The open segment and who listens to it.
+
+    Attributes:
+        transcriber: The recognizer.
+        restarting: Loads it again.
+        timeout_s: Longest wait for words.
+        on_partial: Words so far of the open segment.
+        complain: Told what goes wrong, in one sentence.
+    """
+
+    transcriber: Transcriber
+    restarting: Restarting
+    timeout_s: float
+    on_partial: Callable[[Words], None]
+    complain: Callable[[str], None]
+    _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
+    _at: Samples = Samples(0)
+    _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
+    _hearing: Hearing | None = None
+
+    def hear(self, frame: Frame) -> None:
+        """A frame went by."""
+        self._at = frame.end
+        self._ring.write(frame.start, frame.pcm)
+        if self._hearing is not None:
+            try:
+                self._hearing.feed(frame.pcm)
+            except Exception as error:  # noqa: BLE001 - see reason_of
+                self._failed(error)
+
+    def open(self, segment: SegmentId) -> None:
+        """Listen to a segment from its beginning, which lies in the past."""
+        self._segment = segment
+        self._listen(segment)
+
+    async def words(self, segment: SegmentId) -> Words | None:
+        """The words so far; None where they are lost, which is complained of. Within the time limit."""
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                await self.restarting.works.wait()
+                if self._hearing is not None and self._hearing.segment == segment:
+                    return await self._hearing.words()
+        except Exception as error:  # noqa: BLE001 - see reason_of
+            self._failed(error)
+        else:
+            self._failed(SttError("the sound of this turn is lost"))
+        return None
+
+    def end(self, segment: SegmentId, *, used: bool) -> None:
+        """The segment is over; `used`: its words were, so the recognizer may learn from them."""
+        if segment == self._segment:
+            self._segment = None
+            self._let_go(used=used)
+
+    def close(self) -> None:
+        """Nothing more will be heard."""
+        self._segment = None
+        self._let_go(used=False)
+
+    def _listen(self, segment: SegmentId) -> None:
+        self._let_go(used=False)
+        try:
+            self._hearing = self.transcriber.open(segment, self._partial)
+            self._hearing.feed(self._ring.read(Samples(segment), self._at))
+        except Exception as error:  # noqa: BLE001 - see reason_of
+            self._failed(error)
+
+    def _partial(self, words: Words) -> None:
+        if self._hearing is not None and self._hearing.segment == words.segment:
+            self.on_partial(words)  # else of a segment that is over
+
+    def _let_go(self, *, used: bool) -> None:
+        hearing, self._hearing = self._hearing, None
+        if hearing is None:
+            return
+        try:
+            if used:
+                hearing.close()
+            else:
+                hearing.cancel()
+        except Exception as error:  # noqa: BLE001 - see reason_of
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        if self.restarting.works.is_set():
+            reason = reason_of(error) or f"no answer within {self.timeout_s:g} s"
+            self.complain(f"speech recognition failed: {reason}; {self.transcriber.name} is being restarted")
+            self.restarting.restart(self._listen_again)
+        self._let_go(used=False)
+
+    def _listen_again(self) -> None:
+        if self._segment is not None and self._ring.oldest <= self._segment:
+            self._listen(self._segment)  # nothing of what is being said is lost

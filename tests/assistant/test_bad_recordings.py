@@ -1,0 +1,306 @@
+"""`repartee demo --wav FILE` with files that people really have: what cannot be used is refused in one line, what can
+be used is. Each run is a process of its own, in real time; the long ones are run three at a time."""
+
+import json
+import os
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+import wave
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+from real_time import WHAT_TIME, bare_environment
+
+pytestmark = pytest.mark.slow
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+START_S = 3.0
+RUNS_AT_ONCE = 3
+"""Conversations beside each other: a core runs about ten, yet the engines of each are loaded at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A finished run of the program.
+
+    Attributes:
+        took_s: From its start to its end.
+        folder: Where it ran; its --out is `folder`/out unless told otherwise.
+    """
+
+    code: int
+    screen: str
+    complaints: str
+    took_s: float
+    folder: Path
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        """The trace beside the sound."""
+        return [json.loads(line) for line in (self.folder / "out" / "trace.jsonl").read_text().splitlines()]
+
+
+def started(folder: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [REPARTEE, "demo", *map(str, arguments)],
+        cwd=folder,
+        env={**bare_environment(), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(folder: Path, *arguments: str | Path) -> Ran:
+    began_s = time.monotonic()
+    with started(folder, *arguments) as process:
+        screen, complaints = process.communicate(timeout=19)
+    return Ran(process.returncode, screen, complaints, time.monotonic() - began_s, folder)
+
+
+def refused(ran: Ran, *says: str) -> None:
+    """Exit code 2 and one line that says what is wrong."""
+    assert ran.code == 2
+    (line,) = ran.complaints.splitlines()
+    assert line.startswith("repartee: ")
+    for part in says:
+        assert part in line
+    assert "Traceback" not in ran.screen
+
+
+# What cannot be used.
+
+
+def speech() -> bytes:
+    return WHAT_TIME.read_bytes()
+
+
+def directory(path: Path) -> None:
+    path.mkdir()
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda _: None, "does not exist"),
+    "directory": (directory, "is a directory"),
+    "empty": (lambda path: path.write_bytes(b""), "is empty"),
+    "header only": (lambda path: path.write_bytes(header(0)), "no samples"),
+    "half a header": (lambda path: path.write_bytes(speech()[:30]), "is not a recording"),
+    "text": (lambda path: path.write_text("what time is it\n" * 100), "is not a recording"),
+    "html": (lambda path: path.write_text("<!doctype html><title>Not found</title>"), "is not a recording"),
+    "pipe": (os.mkfifo, "is not a regular file"),
+}
+
+
+def header(samples: int) -> bytes:
+    """Of a WAV file at 16 kHz, mono, 16 bits."""
+    size = samples * 2
+    layout = (b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, 1, 1, 16_000, 32_000, 2, 16, b"data", size)
+    return struct.pack("<4sI4s4sIHHIIHH4sI", *layout)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    make, says = REFUSED[name]
+    make(tmp_path / "speech.wav")
+    ran = run(tmp_path, "--wav", "speech.wav", "--out", "out")
+    refused(ran, "speech.wav", says)
+    assert ran.took_s < START_S
+    assert not (tmp_path / "out").exists(), "nothing is left behind"
+
+
+@pytest.mark.parametrize("out", ["file", "file/out", "/proc/out"])
+def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path, out: str) -> None:
+    (tmp_path / "file").write_text("")
+    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", out)
+    refused(ran, out, "--out")
+    assert ran.took_s < START_S
+
+
+def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "out" / "demo.wav").mkdir(parents=True)
+    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out")
+    refused(ran, "out/demo.wav cannot be written")
+    assert ran.took_s < START_S
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--set", "turn.no_such_key=1"), "turn.no_such_key"),
+        (("--set", "turn.hangover_ms=soon"), "turn.hangover_ms"),
+        (("--config", "bad.toml"), "bad.toml:2"),
+        (("--config", "missing.toml"), "missing.toml"),
+        (("--config", "recording.toml"), "recording.toml"),
+    ],
+    ids=["unknown key", "wrong type", "broken file", "missing file", "no text"],
+)
+def test_bad_settings_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    (tmp_path / "bad.toml").write_text("[turn]\nhangover_ms = = 3\n")
+    (tmp_path / "recording.toml").write_bytes(speech())
+    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
+    refused(ran, says)
+    assert ran.took_s < START_S
+
+
+# What can be used.
+
+
+def samples() -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    sound, _ = soundfile.read(WHAT_TIME, dtype="float64")
+    return np.asarray(sound)
+
+
+def stereo_48k(path: Path) -> None:
+    resampled = soxr.resample(samples(), 16_000, 48_000)
+    soundfile.write(path, np.stack((resampled, resampled), axis=1), 48_000, subtype="PCM_16")
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(speech()[:-5001])  # 0.16 s of silence, and half a sample
+
+
+def as_subtype(subtype: str) -> Callable[[Path], None]:
+    return lambda path: soundfile.write(path, samples(), 16_000, subtype=subtype)
+
+
+USED: dict[str, Callable[[Path], object]] = {
+    "8-bit": as_subtype("PCM_U8"),
+    "24-bit": as_subtype("PCM_24"),
+    "float": as_subtype("FLOAT"),
+    "48 kHz stereo": stereo_48k,
+    "truncated": truncated,
+    "silence": lambda path: soundfile.write(path, np.zeros(16_000), 16_000),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Ran]]]:
+    """Runs under way, in this order: the tests wait for theirs."""
+    with ThreadPoolExecutor(RUNS_AT_ONCE) as pool:
+        waiting = {}
+        for name, make in USED.items():
+            folder = tmp_path_factory.mktemp("run")
+            make(folder / "speech.wav")
+            waiting[name] = pool.submit(run, folder, "--wav", "speech.wav", "--out", "out")
+        yield waiting
+
+
+@pytest.mark.parametrize("name", [name for name in USED if name != "silence"])
+def test_other_formats_are_understood_and_answered(runs: dict[str, Future[Ran]], name: str) -> None:
+    ran = runs[name].result(timeout=19)
+    assert (ran.code, ran.complaints) == (0, "")
+    assert "you  what time is it" in ran.screen
+    assert re.search(r"repartee  It's .+ [AP]M\.", ran.screen)
+    assert ("speech.wav is cut off" in ran.screen) == (name == "truncated")
+    (record,) = ran.records
+    assert (record["outcome"], record["error"]) == ("answered", None)
+    stages = record["stages"]
+    assert isinstance(stages, dict)
+    assert sum(share["ms"] for share in stages.values()) == pytest.approx(record["response_latency_ms"], abs=0.02)
+
+
+def test_silence_is_said_to_be_silence(runs: dict[str, Future[Ran]]) -> None:
+    ran = runs["silence"].result(timeout=19)
+    assert (ran.code, ran.complaints) == (0, "")
+    assert "nothing was heard" in ran.screen
+    with wave.open(str(ran.folder / "out" / "demo.wav")) as sound:
+        assert sound.getnframes() / sound.getframerate() == pytest.approx(5.0, abs=0.1)
+    for path in re.findall(r"\S+\.(?:wav|jsonl)", ran.screen.partition("sound  ")[2]):
+        assert (ran.folder / path).exists(), f"{path} was named and is not there"
+
+
+# What goes wrong on the way.
+
+
+@pytest.fixture
+def going(tmp_path: Path) -> "Iterator[Callable[..., subprocess.Popen[str]]]":
+    """Start the program; whatever happens, it does not outlive the test."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str | Path) -> "subprocess.Popen[str]":
+        processes.append(started(tmp_path, *arguments))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate(timeout=5)
+
+
+def wait_for(process: "subprocess.Popen[str]", text: str) -> str:
+    """The screen up to a line with `text`."""
+    assert process.stdout is not None
+    screen = ""
+    for line in process.stdout:
+        screen += line
+        if text in line:
+            return screen
+    pytest.fail(f"{text!r} did not come: {screen} {process.communicate()[1]}")
+
+
+def test_a_recording_that_is_damaged_on_the_way_is_told_in_one_line(
+    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
+) -> None:
+    """As one that is being copied over, or lies on a stick that is pulled out."""
+    path = tmp_path / "speech.wav"
+    path.write_bytes(speech())
+    process = going("--wav", path, "--out", "out")
+    wait_for(process, "hears  what")
+    os.truncate(path, 20_000)
+    screen, complaints = process.communicate(timeout=10)
+    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "speech.wav is damaged or has changed")
+
+
+def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
+    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
+) -> None:
+    process = going("--wav", WHAT_TIME, "--out", "out")
+    wait_for(process, "hears  what")
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))  # no file may grow beyond 1000 bytes
+    screen, complaints = process.communicate(timeout=10)
+    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "demo.wav cannot be written", "free space")
+
+
+def peak_mib(pid: int) -> float:
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def test_an_hour_starts_at_once_stays_small_and_can_be_stopped(
+    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
+) -> None:
+    path = tmp_path / "hour.wav"
+    samples_of_an_hour = 3600 * 16_000
+    path.write_bytes(header(samples_of_an_hour) + speech()[44:])
+    os.truncate(path, 44 + 2 * samples_of_an_hour)
+    began_s = time.monotonic()
+    process = going("--wav", path, "--out", "out")
+    wait_for(process, "3600.0 s")
+    assert time.monotonic() - began_s < START_S
+    wait_for(process, "ms ")  # the waterfall of the first turn
+    time.sleep(1.0)  # within which the trace is on disk
+    (trace,) = (tmp_path / "traces").iterdir()
+    (line,) = trace.read_text().splitlines()
+    assert json.loads(line)["outcome"] == "answered"
+    assert peak_mib(process.pid) < 200, "an hour of samples is 110 MiB, beside the engines' 100"
+    stopped_s = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, complaints = process.communicate(timeout=10)
+    assert time.monotonic() - stopped_s < START_S
+    assert process.returncode == 130
+    assert complaints.strip() in {"", "repartee: stopped"}
+    with wave.open(str(tmp_path / "out" / "demo.wav")) as sound:
+        assert (sound.getnchannels(), sound.getframerate()) == (2, 24_000)
+        assert sound.getnframes() / sound.getframerate() > 3

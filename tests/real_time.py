@@ -1,0 +1,102 @@
+"""Conversations in real time: any engines around the real session, many conversations on one loop."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from rehearsal import LoudnessVad, Performance, Says, ScriptedMicrophone, ScriptedTranscriber, ScriptedVoice
+
+from assistant.conversation import Conversation
+from assistant.facts import Fact
+from assistant.record import TurnRecord
+from assistant.recorder import Recorder
+from assistant.session import Engines, Session, SessionSettings
+from assistant.turns import Turns, TurnSettings
+from audio.microphone import Microphone
+from audio.speaker import WavSpeaker
+from audio.units import MIC_RATE_HZ, Pcm
+from llm.chat import ChatModel
+
+RECORDINGS = Path(__file__).parent / "recordings"
+WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
+"""2 s; "what time is it" is said from 0.7 to 1.6 s."""
+
+
+@dataclass(slots=True)
+class Hold:
+    """A conversation to be held.
+
+    Attributes:
+        cues: (seconds after the beginning, what happens then).
+    """
+
+    microphone: Microphone
+    engines: Engines
+    turns: TurnSettings = field(default_factory=TurnSettings)
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    keep_words: bool = True
+    cues: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+
+    async def perform(self) -> Performance:
+        """Hold it until the microphone ends and the last reply was played."""
+        loop = asyncio.get_running_loop()
+        zero_s = loop.time()
+        facts: list[tuple[int, Fact]] = []
+        records: list[TurnRecord] = []
+        sound: list[tuple[float, Pcm]] = []
+        speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
+
+        def show(fact: Fact) -> None:
+            facts.append((round((loop.time() - zero_s) * 1000), fact))
+
+        recorder = Recorder(
+            conversation="real-time",
+            started_at="2026-01-01T00:00:00+00:00",
+            salt=b"salt",
+            engines={"vad": self.engines.vad.name, "stt": self.engines.transcriber.name},
+            fallbacks=[],
+            keep_words=self.keep_words,
+            speech_end_bias_ms=self.engines.vad.end_bias_ms,
+            counters=lambda: {"underruns": speaker.counts.underruns},
+            write=records.append,
+            show=show,
+        )
+        conversation = Conversation("Be brief.", 20)
+        session = Session(
+            self.microphone,
+            speaker,
+            self.engines,
+            Turns(self.turns),
+            conversation,
+            recorder,
+            self.settings,
+            show,
+        )
+        for at_s, do in self.cues:
+            loop.call_at(zero_s + at_s, do)
+        await session.run()
+        return Performance(facts, records, sound, conversation)
+
+
+def scripted(says: list[Says], length_ms: int, model: ChatModel, turns: TurnSettings) -> Hold:
+    """A conversation whose person, detector, recognizer and voice are scripted, and whose model is real."""
+    engines = Engines(LoudnessVad(), LoudnessVad("spare"), ScriptedTranscriber(says), model, ScriptedVoice())
+    return Hold(ScriptedMicrophone(says, length_ms), engines, turns, keep_words=False)
+
+
+def said_twice(path: Path, between_s: float) -> Path:
+    """Write a recording in which the time is asked for, and again so long after the end of the first clip."""
+    clip, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
+    assert rate_hz == MIC_RATE_HZ
+    pause = np.zeros(round(between_s * rate_hz), np.int16)
+    soundfile.write(path, np.concatenate((clip, pause, clip)), rate_hz)
+    return path
+
+
+def bare_environment() -> Mapping[str, str]:
+    """This process's environment without settings of the program."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}
