@@ -98,20 +98,32 @@ def test_every_turns_stages_sum_to_its_latency(ran: Ran) -> None:
         )
 
 
+def end_of_sound_s(left: "np.ndarray[tuple[int], np.dtype[np.int16]]", about_s: float, rate_hz: int) -> float:
+    """The last sustained sound within 0.8 s of a moment: the project's own measure of audible, read backwards.
+
+    The room is only a few dB below the limit, so that a window here and there passes it by chance: the median over ten
+    places of the windows does not.
+    """
+    ends = []
+    for shift in range(0, rate_hz // 100, rate_hz // 1000):
+        stop = round((about_s + 0.8) * rate_hz) + shift
+        found = audible_onset(np.ascontiguousarray(left[stop - 8 * rate_hz // 5 : stop][::-1]), rate_hz)
+        assert found is not None
+        ends.append((stop - found) / rate_hz)
+    return float(np.median(ends))
+
+
 def test_the_gaps_in_the_sound_are_those_of_the_trace(ran: Ran) -> None:
     """Both ends are found in the file: the last sustained sound on the left, the first on the right."""
     for record in ran.records:
         end_ms, start_ms = number(record, "speech_end_ms"), number(record, "playout_start_ms")
-        around = slice(round((end_ms / 1000 - 0.8) * ran.rate_hz), round((end_ms / 1000 + 0.8) * ran.rate_hz))
-        from_the_end = audible_onset(np.ascontiguousarray(ran.left[around][::-1]), ran.rate_hz)
-        assert from_the_end is not None
-        speech_end_s = around.stop / ran.rate_hz - from_the_end / ran.rate_hz
         after = round((end_ms / 1000 + 0.1) * ran.rate_hz)
         onset = audible_onset(np.ascontiguousarray(ran.right[after : after + 3 * ran.rate_hz]), ran.rate_hz)
         assert onset is not None
-        reply_s = (after + onset) / ran.rate_hz
-        assert reply_s * 1000 == pytest.approx(start_ms, abs=15)
-        assert (reply_s - speech_end_s) * 1000 == pytest.approx(number(record, "response_latency_ms"), abs=40)
+        reply_ms = (after + onset) / ran.rate_hz * 1000
+        assert reply_ms == pytest.approx(start_ms, abs=15)
+        gap_ms = reply_ms - end_of_sound_s(ran.left, end_ms / 1000, ran.rate_hz) * 1000
+        assert gap_ms == pytest.approx(number(record, "response_latency_ms"), abs=40)
 
 
 def test_the_end_of_speech_is_where_a_person_labelled_it(ran: Ran, labels: list[dict[str, object]]) -> None:
