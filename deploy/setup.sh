@@ -22,7 +22,8 @@ fail() {
 
 # The base of an active virtual environment, not the environment itself: .venv may be removed below.
 find_python() {
-    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    # Without a wish, the Python that .venv was made with: another default is no reason to make it anew.
+    for name in ${PYTHON:-$venv/bin/python python3 python3.14 python3.13 python3.12 python3.11}; do
         found=$("$name" -c 'import sys
 if sys.version_info >= (3, 11): print(getattr(sys, "_base_executable", "") or sys.executable)' 2>/dev/null) || continue
         if [ -n "$found" ]; then
