@@ -1,0 +1,114 @@
+"""From settings to engines: what is asked for, what stands in, and what is refused in one sentence."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from llm_server import answer, serving
+
+from assistant import build
+from assistant.build import Workshop, turn_settings
+from assistant.config import load_settings
+from assistant.session import Engines
+from audio.errors import EngineLoadError
+from llm.chat import Answering, Finished, Message, Token
+
+WHAT_TIME = (Message("user", "what time is it"),)
+STORY = (Message("user", "tell me a story"),)
+
+
+def workshop(*overrides: str, environ: dict[str, str] | None = None) -> Workshop:
+    return Workshop(load_settings(None, {}, overrides).settings, environ or {})
+
+
+def endpoint(url: str, **more: str) -> str:
+    keys = {"name": "near", "url": url, "model": "m", **more}
+    return "llm.endpoints=[{" + ", ".join(f'{key}="{value}"' for key, value in keys.items()) + "}]"
+
+
+async def said(engines: Engines, messages: Sequence[Message]) -> tuple[str, str]:
+    """Who answers, and what."""
+    by, text = engines.model.name, ""
+    async for event in engines.model.stream(messages):
+        if isinstance(event, Answering):
+            by = event.by
+        elif isinstance(event, Token):
+            text += event.text
+        else:
+            assert not isinstance(event, Finished) or event.reason == "stop"
+    return by, text.strip()
+
+
+def asked(shop: Workshop, messages: Sequence[Message]) -> tuple[str, str]:
+    async def scene() -> tuple[str, str]:
+        engines = await shop.engines()
+        try:
+            return await said(engines, messages)
+        finally:
+            await build.close(engines, pytest.fail)
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() -> None:
+    shop = workshop()
+    by, text = asked(shop, WHAT_TIME)
+    assert by == "skills"
+    assert text.startswith("It's ")
+    assert [chosen.stage for chosen in shop.chosen] == ["vad", "stt", "tts", "llm"]
+    assert shop.fallbacks == ["llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "messages", "by"),
+    [("true", WHAT_TIME, "skills"), ("true", STORY, "near"), ("false", WHAT_TIME, "near"), ("false", STORY, "near")],
+)
+def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
+    async def scene() -> tuple[str, str]:
+        async with serving(answer("Once upon a time.")) as server:
+            shop = workshop(endpoint(server.url), f"skills.before_llm={before}")
+            engines = await shop.engines()
+            try:
+                return await said(engines, messages)
+            finally:
+                await build.close(engines, pytest.fail)
+
+    who, text = asyncio.run(scene())
+    assert who == by
+    assert (text == "Once upon a time.") == (by == "near")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (("skills.enabled=false",), "nothing can answer"),
+        ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
+        (("tts.voice=nobody",), "tts.voice"),
+        (("assistant.language=de",), "English only"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...], told: str) -> None:
+    with pytest.raises(EngineLoadError, match=told) as refused:
+        asyncio.run(workshop(*overrides).engines())
+    assert "\n" not in str(refused.value)
+
+
+def test_the_settings_reach_turn_taking() -> None:
+    made = turn_settings(load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings)
+    assert (made.hangover_ms, made.speculate_after_ms) == (700, 120)
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings).hangover_ms == 333
+    assert turn_settings(load_settings(None, {}, []).settings).speculate_after_ms is None
+
+
+@pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])
+def test_every_detector_can_be_chosen(engine: str) -> None:
+    async def scene() -> Workshop:
+        shop = workshop(f"vad.engine={engine}")
+        vad, _ = await shop._vad()
+        assert vad.name == engine
+        return shop
+
+    assert asyncio.run(scene()).chosen[0].name == engine
