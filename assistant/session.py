@@ -270,8 +270,8 @@ class Session:
     def _source(self, effect: Prepare) -> AsyncGenerator[ChatEvent]:
         if effect.unheard:
             return recite(NOT_HEARD, by="apology")
-        if effect.greeting:
-            return recite(effect.text, by="greeting")
+        if effect.recited:
+            return recite(effect.text, by="itself")
         return self.engines.model.stream(self.conversation.messages(effect.text))
 
     async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:

@@ -79,10 +79,14 @@ class ReplyEnded:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A reply without anybody having spoken: a greeting (only while idle), or a typed message."""
+    """A reply without anybody having spoken.
+
+    A greeting is said only while nobody speaks, else never; an announcement (a timer rings) as soon as nobody does; a
+    typed message takes the floor.
+    """
 
     at: Samples
-    origin: Literal["greeting", "typed"]
+    origin: Literal["greeting", "announcement", "typed"]
     text: str
 
 
@@ -122,13 +126,13 @@ class Prepare:
 
     Attributes:
         unheard: The words are lost: say so instead.
-        greeting: `text` is itself what is to be said.
+        recited: `text` is itself what is to be said.
     """
 
     reply: ReplyId
     text: str
     unheard: bool = False
-    greeting: bool = False
+    recited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class Commit:
     text: str
     speech_end: Samples | None
     rough: bool = False
-    origin: Literal["spoken", "greeting", "typed"] = "spoken"
+    origin: Literal["spoken", "greeting", "announcement", "typed"] = "spoken"
 
 
 @dataclass(frozen=True, slots=True)

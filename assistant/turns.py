@@ -18,9 +18,10 @@ People who go on:
     after a word or more was heard        Interrupt  the reply is cut at that word; a new turn
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import assert_never
+from typing import Literal, assert_never
 
 from assistant.turn_events import (
     AbandonReason,
@@ -59,6 +60,9 @@ BACKCHANNELS = frozenset(
     ["mhm", "mm", "mmm", "hm", "hmm", "uh", "huh", "uhhuh", "um", "ah", "oh", "yeah", "okay", "right"]
 )
 """What people say to show that they listen: alone it does not take the floor so soon."""
+
+MOST_ANNOUNCEMENTS = 20
+"""Waiting for somebody to stop speaking; then the oldest are forgotten."""
 
 MOST_SPECULATIVE_ATTEMPTS = 8
 """Of one turn: who pauses more often than this costs no more requests until the turn is over."""
@@ -127,6 +131,7 @@ class _Reply:
     earlier: tuple[str, ...]
     rough: bool
     progress_at: Samples
+    announcement: str = ""  # what is to be said again if nothing of it was heard
     words_heard: int = 0
     audible: bool = False
     challenge: "_Challenge | None" = None
@@ -150,6 +155,7 @@ class Turns:
     _reply: _Reply | None = None
     _turns_so_far: int = 0
     _used_until: Samples = field(default=Samples(0))  # voice that began before this was answered already
+    _announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
 
     @property
     def floor(self) -> Floor:
@@ -186,7 +192,9 @@ class Turns:
         if self._reply is not None:
             return self._heard_during_reply(self._reply, at, voicing)
         if self._turn is None:
-            return self._begin_turn(voicing) if voicing.speaking and voicing.edge >= self._used_until else ()
+            if voicing.speaking and voicing.edge >= self._used_until:
+                return self._begin_turn(voicing)
+            return self._recite(at, "announcement", self._announcements.popleft()) if self._announcements else ()
         if self._turn.endpoint is not None and (self._turn.forced or not voicing.speaking):
             return self._waiting_for_words(self._turn, at, self._turn.endpoint)
         if voicing.speaking:
@@ -320,6 +328,8 @@ class Turns:
         self._reply = None
         if reply.words_heard == 0:
             effect: Effect = Retract(reply.reply)
+            if reply.announcement:
+                self._announcements.appendleft(reply.announcement)
             self._turn = _Turn(reply.reply.turn, challenge.segment, challenge.onset, at)
             self._turn.earlier, self._turn.earlier_rough = reply.earlier, reply.rough
             self._turn.attempts = reply.reply.attempt
@@ -358,8 +368,11 @@ class Turns:
     # ---- replies that nobody spoke for ----
 
     def _asked(self, event: Asked) -> Effects:
-        if event.origin == "greeting" and self.floor is not Floor.IDLE:
-            return ()
+        if event.origin == "announcement":
+            self._announcements.append(event.text)
+            return ()  # with the next frame that finds nobody speaking
+        if event.origin == "greeting":
+            return self._recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
         effects: Effects = ()
         if self._reply is not None:
             reply, self._reply = self._reply, None
@@ -369,9 +382,16 @@ class Turns:
         if self._turn is not None:
             effects += self._abandon_turn(self._turn, event.at, "typed")
         self._used_until = max(self._used_until, event.at)
+        answer = self._unspoken_turn(event.at, (event.text,))
+        return (*effects, Prepare(answer, event.text), Commit(answer, event.text, None, origin="typed"))
+
+    def _recite(self, at: Samples, origin: Literal["greeting", "announcement"], text: str) -> Effects:
+        """Words of the assistant's own: nobody said anything that they answer."""
+        answer = self._unspoken_turn(at, (), announcement=text if origin == "announcement" else "")
+        return (Prepare(answer, text, recited=True), Commit(answer, "", None, origin=origin))
+
+    def _unspoken_turn(self, at: Samples, earlier: tuple[str, ...], announcement: str = "") -> ReplyId:
         self._turns_so_far += 1
         answer = ReplyId(self._turns_so_far, 1)
-        typed = event.text if event.origin == "typed" else ""  # a greeting's words are the assistant's own
-        self._reply = _Reply(answer, (typed,) if typed else (), rough=False, progress_at=event.at)
-        commit = Commit(answer, typed, None, origin=event.origin)
-        return (*effects, Prepare(answer, event.text, greeting=event.origin == "greeting"), commit)
+        self._reply = _Reply(answer, earlier, rough=False, progress_at=at, announcement=announcement)
+        return answer

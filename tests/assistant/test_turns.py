@@ -362,9 +362,35 @@ def test_a_greeting_waits_for_nobody_and_yields_to_everybody() -> None:
     assert scene.tell(Asked(at(100), "greeting", "Hello.")) == ()
     fresh = Scene()
     assert fresh.tell(Asked(at(0), "greeting", "Hello.")) == (
-        Prepare(FIRST, "Hello.", greeting=True),
+        Prepare(FIRST, "Hello.", recited=True),
         Commit(FIRST, "", None, origin="greeting"),
     )
+
+
+def test_an_announcement_waits_until_nobody_speaks() -> None:
+    scene = Scene()
+    scene.voice(500)
+    assert scene.tell(Asked(at(500), "announcement", "Your timer is done.")) == ()
+    scene.silence(400)
+    scene.transcribed(FIRST, "what time is it")
+    assert scene.silence(1000) == ()
+    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    second = ReplyId(2, 1)
+    assert scene.silence(20) == (
+        Prepare(second, "Your timer is done.", recited=True),
+        Commit(second, "", None, origin="announcement"),
+    )
+
+
+def test_an_announcement_that_nobody_heard_is_made_again() -> None:
+    scene = Scene()
+    scene.tell(Asked(at(0), "announcement", "Your timer is done."))
+    scene.silence(20)
+    assert Retract(FIRST) in scene.voice(20)
+    scene.voice(300)
+    scene.silence(400)
+    scene.transcribed(ReplyId(1, 2), "")
+    assert Prepare(ReplyId(2, 1), "Your timer is done.", recited=True) in scene.silence(20)
 
 
 def test_a_typed_message_takes_the_floor() -> None:
@@ -523,6 +549,7 @@ hangovers = st.integers(100, 1500)
     reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=4),
     texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
     typed=st.lists(st.integers(0, 600), max_size=2),
+    rings=st.lists(st.integers(0, 600), max_size=2),
     max_turn_s=st.sampled_from([1.0, 60.0]),
 )
 def test_whatever_happens(
@@ -533,6 +560,7 @@ def test_whatever_happens(
     reply_lengths_ms: list[float | None],
     texts: list[str],
     typed: list[int],
+    rings: list[int],
     max_turn_s: float,
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
@@ -549,6 +577,8 @@ def test_whatever_happens(
         world.tell(Heard(end, Voicing(speaking, edge, float(speaking))))
         if number in typed:
             world.tell(Asked(end, "typed", "typed text"))
+        if number in rings:
+            world.tell(Asked(end, "announcement", "a timer rings"))
     assert world.turns.floor is Floor.IDLE, "stuck"
     assert world.open_segment is None, "a segment was left open"
     assert not world.live, "an attempt was left behind"
@@ -580,7 +610,7 @@ events = st.one_of(
         st.just(SegmentId(0)),
     ),
     st.builds(Partial, st.integers(0, 10**6), st.just(words("mhm"))),
-    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "typed"]), st.just("x")),
+    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "announcement", "typed"]), st.just("x")),
 )
 
 
