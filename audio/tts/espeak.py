@@ -11,23 +11,16 @@ import numpy as np
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.tts import Chunk
+from audio.tts.engine_thread import Lane
 from audio.tts.espeak_choice import choose
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
 from audio.tts.espeak_sound import ReplySound
 from audio.tts.espeak_text import clean, ends_sentence, pieces
 from audio.tts.espeak_worker import SHARED, EspeakWorker
+from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)
-
-SENTENCE_PAUSE_MS = 120
-"""The most silence kept after a sentence. espeak-ng gives 300, and as much where nothing ends the unit."""
-
-CLAUSE_PAUSE_MS = 60
-"""The same after anything else. espeak-ng gives 150 after a comma."""
-
-_REFERENCE = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
-"""What the loudness is measured on: digits are spoken in the language of every voice, letters are not."""
 
 _WAITING_BUFFERS = 2048
 """160 ms each: 5 minutes. The longest piece of 200 characters that was found takes 77 s."""
@@ -42,70 +35,38 @@ class _Sound:
 
 
 class _Call:
-    """One call of the library, from the loop's side and from the worker's.
-
-    The worker never waits for the loop: it would hold the library of all conversations for the slowest of them.
-    What it makes is bounded by the piece.
-    """
+    """One call of the library, in the worker's thread. What it makes is bounded by the piece."""
 
     def __init__(self, text: str, manner: Manner) -> None:
-        self.cancelled = False  # set by the loop, read by the worker at every buffer
-        self._loop = asyncio.get_running_loop()
-        self._lane: asyncio.Queue[_Sound | TtsError | None] = asyncio.Queue(_WAITING_BUFFERS)
+        self.lane: Lane[_Sound] = Lane(
+            _WAITING_BUFFERS, "espeak-ng makes more than five minutes of 200 characters: it was stopped"
+        )
         self._text = text
         self._manner = manner
         self._seen = 0
 
     def run(self, library: EspeakLibrary) -> None:
         """In the worker's thread."""
-        if self.cancelled:
+        if self.lane.cancelled:
             return
         try:
             library.synthesize(self._text, self._manner, self._heard)
         except TtsError as failure:
-            self._tell(failure)
+            self.lane.tell(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
-            self._tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
+            self.lane.tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
         else:
-            self._tell(None)
+            self.lane.tell(None)
 
     def stop(self) -> None:
         """The voice is closed: whoever listens is told so at once."""
-        self._fail(TtsError("the espeak-ng voice was closed inside a unit"))
-
-    async def next(self, timeout_s: float) -> _Sound | None:
-        """The next buffer, None at the end. Raises TtsError, TimeoutError."""
-        async with asyncio.timeout(timeout_s):
-            item = await self._lane.get()
-        if isinstance(item, TtsError):
-            raise item
-        return item
+        self.lane.fail(TtsError("the espeak-ng voice was closed inside a unit"))
 
     def _heard(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
         here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
         self._seen += pcm.size
-        self._tell(_Sound(pcm, here))
-        return not self.cancelled
-
-    def _tell(self, item: _Sound | TtsError | None) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._put, item)
-        except RuntimeError:  # the loop was closed with the unit unfinished: nobody listens
-            self.cancelled = True
-
-    def _put(self, item: _Sound | TtsError | None) -> None:
-        if self.cancelled:
-            return
-        if self._lane.full():
-            self._fail(TtsError("espeak-ng makes more than five minutes of 200 characters: it was stopped"))
-        else:
-            self._lane.put_nowait(item)
-
-    def _fail(self, failure: TtsError) -> None:
-        self.cancelled = True
-        while not self._lane.empty():
-            self._lane.get_nowait()
-        self._lane.put_nowait(failure)
+        self.lane.tell(_Sound(pcm, here))
+        return not self.lane.cancelled
 
 
 class EspeakVoice:
@@ -174,7 +135,7 @@ class EspeakVoice:
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
         manner = Manner(choice.identifier, self._words_per_minute, self._pitch)
         try:
-            async with aclosing(self._sounds(worker, manner, _REFERENCE)) as sounds:
+            async with aclosing(self._sounds(worker, manner, LOUDNESS_REFERENCE)) as sounds:
                 heard = [sound.pcm async for sound in sounds]
         except TtsError as failure:
             raise EngineLoadError(f"espeak-ng cannot speak with tts.voice {choice.detail}: {failure}") from failure
@@ -218,7 +179,7 @@ class EspeakVoice:
         self._calls.add(call)
         try:
             worker.submit(call.run)
-            while (sound := await call.next(self._timeout_s)) is not None:
+            while (sound := await call.lane.next(self._timeout_s)) is not None:
                 yield sound
         except TimeoutError as hung:
             worker.give_up()
@@ -227,5 +188,5 @@ class EspeakVoice:
                 f"espeak-ng gave no sound for {self._timeout_s:g} s: load the voice again, which starts a new copy"
             ) from hung
         finally:
-            call.cancelled = True
+            call.lane.cancelled = True
             self._calls.discard(call)

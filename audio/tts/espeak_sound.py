@@ -14,10 +14,8 @@ from audio.level import soften
 from audio.tts import Chunk, WordMark
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, WordEvent
 from audio.tts.espeak_text import word_at, words
-from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
-
-CHUNK_SAMPLES = reply_samples_of_ms(100)
-"""Every chunk but the last. Half of what the port allows: an interruption waits for less."""
+from audio.tts.sound import CHUNK_SAMPLES
+from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, ReplySamples
 
 QUALITY = "HQ"
 """HQ holds back 42 ms of sound, LQ 1 ms; but sound is made 1500 times faster than it plays, so that this is 0.03 ms."""

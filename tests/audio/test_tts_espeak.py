@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
 from audio.tts import Chunk, Voice, WordMark
-from audio.tts.espeak import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS, EspeakVoice
+from audio.tts.espeak import EspeakVoice
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
-from audio.tts.espeak_sound import CHUNK_SAMPLES, ReplySound, reply_at
+from audio.tts.espeak_sound import ReplySound, reply_at
 from audio.tts.espeak_text import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
 from audio.tts.espeak_worker import SHARED
+from audio.tts.sound import CHUNK_SAMPLES, CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 SENTENCES = (
@@ -306,7 +307,7 @@ class TestVoice:
             async with aclosing(voice.speak(text)) as sound:
                 async for chunk in sound:
                     chunks.append(chunk)
-                    most = max(most, *(call._lane.qsize() for call in voice._calls), 0)
+                    most = max(most, *(call.lane.waiting() for call in voice._calls), 0)
             return chunks, most
 
         chunks, most = asyncio.run(watched())

@@ -1,0 +1,156 @@
+"""Which files are a Piper voice: its .onnx, found by path, name or language, and the json beside it, checked."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from piper import PhonemeType, PiperConfig
+
+from audio.errors import EngineLoadError
+
+_FRAME_SIGNS = ("^", "_", "$")
+"""Begin, padding and end: Piper puts them around and between all phonemes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFiles:
+    """A voice on disk whose json makes sense.
+
+    Attributes:
+        model: The .onnx.
+        language: As the json names it: "en_US".
+    """
+
+    model: Path
+    language: str
+    config: PiperConfig
+
+
+def find_voice(voice: str | None, voices_dir: Path | None, language: str) -> Path:
+    """The .onnx of a voice: by path, by name inside `voices_dir` (in any folder of it), None: one of the language.
+
+    Raises EngineLoadError.
+    """
+    if voice is not None and (voice.endswith(".onnx") or "/" in voice):
+        path = Path(voice).expanduser()
+        if path.is_file():
+            return path
+        raise EngineLoadError(f"there is no Piper voice {path}: set tts.voice to a .onnx file that is there")
+    found = sorted(voices_dir.rglob("*.onnx")) if voices_dir is not None and voices_dir.is_dir() else []
+    if voice is not None:
+        matching = [path for path in found if path.stem == voice]
+        wanted = f'called "{voice}"'
+    else:
+        code = language.replace("_", "-").lower()
+        matching = [path for path in found if _family(path.stem) == _family(code)]
+        # The region asked for before others, medium before the rest: quick enough and good.
+        matching.sort(key=lambda path: (_code(path.stem) != code, "-medium" not in path.stem, path.stem))
+        wanted = f'for the language "{language}"'
+    if matching:
+        return matching[0]
+    where = f"in {voices_dir}" if voices_dir is not None else "as no folder of voices is given"
+    known = ", ".join(path.stem for path in found[:8])
+    raise EngineLoadError(
+        f"there is no Piper voice {wanted} {where}{f' (there are: {known})' if known else ''}: run `repartee models "
+        "pull`, or set tts.voice to the path of a .onnx file"
+    )
+
+
+def read_voice(model: Path, language: str) -> VoiceFiles:
+    """Read the json beside `model`; refuse what Piper would only stumble over later, and another language.
+
+    Raises EngineLoadError.
+    """
+    path = model.with_name(model.name + ".json")
+    config, spoken = _config(path)
+    if _family(spoken) != _family(language):
+        raise EngineLoadError(
+            f'the Piper voice {model.stem} speaks {spoken}, the language is "{language}": change tts.voice or the '
+            "language"
+        )
+    if config.phoneme_type not in (PhonemeType.ESPEAK, PhonemeType.TEXT):
+        raise EngineLoadError(
+            f'the Piper voice {model.stem} reads its text by "{config.phoneme_type.value}", which is not supported: '
+            "set tts.voice to a voice that reads it by espeak"
+        )
+    missing = [sign for sign in _FRAME_SIGNS if sign not in config.phoneme_id_map]
+    highest = max((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
+    lowest = min((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
+    if missing or lowest < 0 or highest >= config.num_symbols:
+        what = f"lacks the sign {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
+        raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, its num_symbols is {config.num_symbols}"))
+    if not 8_000 <= config.sample_rate <= 48_000:
+        raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, Piper has 16000 to 48000"))
+    if config.num_speakers < 1:
+        raise EngineLoadError(_wrong(path, f"its num_speakers is {config.num_speakers}"))
+    return VoiceFiles(model, spoken, config)
+
+
+def speaker_id(files: VoiceFiles, speaker: int | str | None) -> int | None:
+    """The speaker's number, by number or by name; None: the voice's own choice. Raises EngineLoadError."""
+    if speaker is None:
+        return None
+    count, names = files.config.num_speakers, files.config.speaker_id_map
+    number = names.get(speaker) if isinstance(speaker, str) else speaker
+    if number is None and isinstance(speaker, str) and speaker.isdecimal():
+        number = int(speaker)
+    if number is not None and 0 <= number < count:
+        return number
+    have = "one speaker, 0" if count == 1 else f"speakers 0 to {count - 1}"
+    named = f" (by name: {', '.join(list(names)[:5])}{', …' if len(names) > 5 else ''})" if names else ""
+    raise EngineLoadError(
+        f'the Piper voice {files.model.stem} has no speaker "{speaker}": set the speaker to one of its own, it has '
+        f"{have}{named}"
+    )
+
+
+def mismatch(files: VoiceFiles, what: str) -> EngineLoadError:
+    """The json is of another voice than the model."""
+    json_path = files.model.with_name(files.model.name + ".json")
+    return EngineLoadError(_wrong(json_path, what))
+
+
+def _config(path: Path) -> tuple[PiperConfig, str]:
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as missing:
+        raise EngineLoadError(
+            f"the Piper voice lacks its json {path}: put it there from where the .onnx came, or run `repartee models "
+            "pull`"
+        ) from missing
+    except OSError as refused:
+        raise EngineLoadError(f"{path} cannot be read ({refused.strerror}): make it readable") from refused
+    except ValueError as broken:
+        raise EngineLoadError(_wrong(path, "it is not JSON")) from broken
+    try:
+        config = PiperConfig.from_dict(raw)
+        spoken = str(raw.get("language", {}).get("code") or config.espeak_voice)
+        checked = {
+            "num_symbols": config.num_symbols,
+            "num_speakers": config.num_speakers,
+            "audio.sample_rate": config.sample_rate,
+        }
+        for key, value in checked.items():
+            if type(value) is not int:
+                raise EngineLoadError(_wrong(path, f"its {key} is no whole number"))
+        if not all(type(index) is int for ids in config.phoneme_id_map.values() for index in ids):
+            raise EngineLoadError(_wrong(path, "its phoneme_id_map is not a list of whole numbers for each phoneme"))
+    except KeyError as missing:
+        raise EngineLoadError(_wrong(path, f"it has no {missing.args[0]}")) from missing
+    except (TypeError, ValueError, AttributeError) as broken:
+        raise EngineLoadError(_wrong(path, "it does not have the form of a voice's json")) from broken
+    return config, spoken
+
+
+def _wrong(path: Path, what: str) -> str:
+    return f"{path} does not fit its Piper voice: {what}; fetch both files again from the same voice"
+
+
+def _code(name: str) -> str:
+    """ "en_US-lessac-medium" -> "en-us"; a bare code stays one."""
+    head = name.partition("-")[0] if "_" in name.partition("-")[0] else name
+    return head.replace("_", "-").lower()
+
+
+def _family(code: str) -> str:
+    return _code(code).partition("-")[0]

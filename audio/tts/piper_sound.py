@@ -1,0 +1,126 @@
+"""One sentence of a Piper voice becomes a reply's sound: trimmed, at its loudness and rate, its words marked. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import soxr
+
+from audio.level import soften
+from audio.tts import Chunk, WordMark
+from audio.tts.piper_model import SentenceSound, Sound
+from audio.tts.piper_words import PlacedWord, weight
+from audio.tts.sound import CHUNK_SAMPLES
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
+
+_QUIET = 10 ** (-50 / 20)
+"""-50 dBFS at the reply's loudness: 4 dB below what counts as audible. A voice's own silence is no digital one."""
+
+_WINDOWS_PER_S = 200
+_FADE_IN_S = 0.002
+_FADE_OUT_S = 0.01
+_DECAY_S = 0.02
+"""Kept after the last loud window, faded: sounds die away."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySentence:
+    """A sentence ready to be heard: its sound at REPLY_RATE_HZ with the pause after it, and its words in it."""
+
+    pcm: Pcm
+    marks: tuple[WordMark, ...]
+
+
+def finished(
+    made: SentenceSound,
+    rate_hz: int,
+    gain: float,
+    pause_ms: float,
+    *,
+    phonemes: Sequence[str],
+    words: Sequence[PlacedWord],
+) -> ReplySentence:
+    """Cut the silence in front, make the one at the end `pause_ms` long, and mark the words."""
+    begin, end = _heard_span(made.sound * np.float32(gain), rate_hz)
+    if begin == end:
+        marks = tuple(WordMark(w.text_start, w.text_end, ReplySamples(0), ReplySamples(0), True) for w in words)
+        return ReplySentence(np.zeros(0, np.int16), marks)
+    stop = min(made.sound.size, end + round(_DECAY_S * rate_hz))
+    sound = made.sound[begin:stop] * np.float32(gain)
+    _fade(sound, rate_hz)
+    at_rate = soxr.resample(sound, rate_hz, REPLY_RATE_HZ, quality="HQ")
+    heard = _reply_at(end - begin, rate_hz)
+    pause = np.zeros(reply_samples_of_ms(pause_ms), np.float32)
+    tail = at_rate[heard : heard + pause.size]
+    pause[: tail.size] = tail
+    pcm = soften(np.concatenate((at_rate[:heard], pause)))
+    places = _places(made, phonemes, begin, end)
+    marks = tuple(_mark(word, places, rate_hz, begin, end, said=made.ends is not None) for word in words)
+    return ReplySentence(pcm, marks)
+
+
+def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ()) -> Iterator[Chunk]:
+    """The sentence in chunks, its marks counted from the unit's first sample, `offset` samples before it.
+
+    `marks` are of words before it that had no sound of their own.
+    """
+    waiting = [*marks, *sentence.marks]
+    moved = [
+        WordMark(
+            mark.text_start,
+            mark.text_end,
+            ReplySamples(mark.start + offset),
+            ReplySamples(mark.end + offset),
+            mark.estimated,
+        )
+        for mark in waiting
+    ]
+    size = sentence.pcm.size
+    for start in range(0, size, CHUNK_SAMPLES):
+        stop = min(size, start + CHUNK_SAMPLES)
+        begun = len(moved) if stop == size else sum(1 for mark in moved if mark.start < offset + stop)
+        yield Chunk(sentence.pcm[start:stop], tuple(moved[:begun]))
+        moved = moved[begun:]
+
+
+def _heard_span(sound: Sound, rate_hz: int) -> tuple[int, int]:
+    """From the first to after the last window of 5 ms above the threshold; (0, 0) where there is none."""
+    window = rate_hz // _WINDOWS_PER_S
+    whole = sound.size // window * window
+    power = np.square(sound[:whole]).reshape(-1, window).mean(axis=1)
+    loud = np.flatnonzero(power > _QUIET**2)
+    return (int(loud[0]) * window, int(loud[-1] + 1) * window) if loud.size else (0, 0)
+
+
+def _fade(sound: Sound, rate_hz: int) -> None:
+    rise = min(round(_FADE_IN_S * rate_hz), sound.size)
+    fall = min(round(_FADE_OUT_S * rate_hz), sound.size)
+    sound[:rise] *= (np.arange(rise, dtype=np.float32) + 1) / (rise + 1)
+    sound[sound.size - fall :] *= np.linspace(1, 0, fall, dtype=np.float32)
+
+
+def _places(made: SentenceSound, phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
+    """After every phoneme, in samples; the first is where the first one begins."""
+    if made.ends is not None:
+        return made.ends
+    weights = np.array([weight(symbol) for symbol in phonemes])
+    # What is said ends with the sound: a sign at the end is the pause after it.
+    heard = np.flatnonzero(weights == 1.0)
+    weights[heard[-1] + 1 if heard.size else 0 :] = 0
+    share = np.concatenate(([0.0], np.cumsum(weights))) / max(1.0, weights.sum())
+    places: npt.NDArray[np.int64] = begin + np.rint(share * (end - begin)).astype(np.int64)
+    return places
+
+
+def _mark(
+    word: PlacedWord, places: npt.NDArray[np.int64], rate_hz: int, begin: int, end: int, *, said: bool
+) -> WordMark:
+    start = min(max(int(places[word.begin]), begin), end) - begin
+    stop = min(max(int(places[word.end]), begin), end) - begin
+    estimated = word.guessed or not said
+    return WordMark(word.text_start, word.text_end, _reply_at(start, rate_hz), _reply_at(stop, rate_hz), estimated)
+
+
+def _reply_at(sample: int, rate_hz: int) -> ReplySamples:
+    return ReplySamples(round(sample * REPLY_RATE_HZ / rate_hz))

@@ -1,0 +1,139 @@
+"""Measures a Piper voice: load, first chunk, whole unit, real-time factor, cancel, lag of the loop.
+
+    python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--device auto|cpu|cuda]
+
+Without a voice, one with random weights in the shapes of a voice of medium quality is made: it costs what a trained
+one costs and says nothing that could be judged by ear.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+
+from audio.tts.piper import PiperTts
+from audio.tts.piper_model import PiperModel
+from audio.units import s_of_reply_samples
+
+UNITS = (
+    "Yes.",
+    "Okay, I've set a timer for ten minutes.",
+    "The lamp in the living room is on.",
+    "That would be seven euros and twenty cents, which is less than you paid for it a week ago.",
+    "It is half past four, the bus leaves in ten minutes, and if you walk to the station now you will catch the "
+    "train that arrives before noon.",
+)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("voice", nargs="?")
+    parser.add_argument("--language", default="en")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    given = parser.parse_args()
+    sys.setswitchinterval(0.0005)  # as the program sets it
+    with tempfile.TemporaryDirectory() as folder:
+        path = given.voice or _random_voice(Path(folder))
+        await measure(PiperTts(path, language=given.language, threads=given.threads, device=given.device), given.rounds)
+
+
+async def measure(voice: PiperTts, rounds: int) -> None:
+    """Print one table."""
+    began = time.perf_counter()
+    await voice.load()
+    print(f"{voice.detail}: loaded and measured in {_ms(began):.0f} ms")
+    lags: list[float] = []
+    async with asyncio.TaskGroup() as tasks:
+        watch = tasks.create_task(_watch(lags))
+        await asyncio.sleep(1)
+        idle, lags[:] = sorted(lags), []
+        print(f"{'letters':>8} {'sound s':>8} {'first chunk ms':>15} {'unit ms':>8} {'real-time factor':>17}")
+        for text in UNITS:
+            await _unit(voice, text, rounds)
+        busy, lags[:] = sorted(lags), []
+        await _cancels(voice, rounds)
+        watch.cancel()
+    for name, found in (("idle", idle), ("speaking without a pause", busy)):
+        print(f"lag of the loop, {name}: p50 {_at(found, 0.5):.2f}, p95 {_at(found, 0.95):.2f}, ", end="")
+        print(f"p99 {_at(found, 0.99):.2f}, worst {found[-1]:.2f} ms")
+    await voice.aclose()
+
+
+async def _unit(voice: PiperTts, text: str, rounds: int) -> None:
+    firsts, wholes, seconds = [], [], 0.0
+    for _ in range(rounds):
+        began, first, samples = time.perf_counter(), 0.0, 0
+        async with aclosing(voice.speak(text)) as sound:
+            async for chunk in sound:
+                first = first or _ms(began)
+                samples += chunk.pcm.size
+        firsts.append(first)
+        wholes.append(_ms(began))
+        seconds = s_of_reply_samples(samples)
+    first, whole = float(np.median(firsts)), float(np.median(wholes))
+    print(f"{len(text):>8} {seconds:>8.2f} {first:>15.0f} {whole:>8.0f} {whole / 1000 / seconds:>17.3f}")
+
+
+async def _cancels(voice: PiperTts, rounds: int) -> None:
+    """Units cancelled while they are computed: from when the listener has gone until the model is free."""
+    free = []
+    for index in range(rounds * 8):
+        unit = voice.speak(UNITS[-1])
+        try:
+            async with asyncio.timeout(0.02 + 0.02 * (index % 8)):
+                await anext(unit)
+        except TimeoutError:
+            pass
+        began = time.perf_counter()
+        await unit.aclose()
+        await _idle(voice)
+        free.append(_ms(began))
+    free.sort()
+    print(f"cancelled -> model free: p50 {_at(free, 0.5):.1f}, p95 {_at(free, 0.95):.1f}, worst {free[-1]:.1f} ms")
+
+
+async def _idle(voice: PiperTts) -> None:
+    """Until the model's thread has come to a job submitted now."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    thread = voice._thread
+    assert thread is not None
+
+    def tell(_model: PiperModel) -> None:
+        loop.call_soon_threadsafe(done.set)
+
+    thread.submit(tell)
+    async with asyncio.timeout(10):
+        await done.wait()
+
+
+async def _watch(lags: list[float]) -> None:
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(0.005)
+        lags.append(max(0.0, _ms(began) - 5))
+
+
+def _random_voice(folder: Path) -> str:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from synthetic_piper import medium_voice  # noqa: PLC0415 - only where no voice is given
+
+    return str(medium_voice(folder))
+
+
+def _ms(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+
+def _at(found: list[float], share: float) -> float:
+    return found[min(len(found) - 1, int(len(found) * share))]
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,386 @@
+"""Piper as a voice: the real piper-tts and onnxruntime on voices that say tones."""
+
+import asyncio
+import threading
+from contextlib import aclosing
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_piper import medium_voice, tone_voice
+
+from audio.errors import EngineLoadError, TtsError
+from audio.level import audible_onset, gain_for
+from audio.tts import Chunk, Voice, WordMark
+from audio.tts.espeak import EspeakVoice
+from audio.tts.espeak_text import words
+from audio.tts.piper import PiperTts, plain
+from audio.tts.piper_model import PiperModel, StopSwitch
+from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
+from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+
+SENTENCES = (
+    "Okay, I've set a timer for ten minutes.",
+    "The lamp in the living room is on.",
+    "How can I help you?",
+    "That would be seven euros and twenty cents.",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("voices")
+
+
+@pytest.fixture(scope="module")
+def tones(folder: Path) -> str:
+    return str(tone_voice(folder))
+
+
+async def said(voice: Voice, text: str) -> list[Chunk]:
+    async with aclosing(voice.speak(text)) as chunks:
+        return [chunk async for chunk in chunks]
+
+
+def speak(voice: PiperTts, text: str) -> list[Chunk]:
+    async def once() -> list[Chunk]:
+        await voice.load()
+        try:
+            return await said(voice, text)
+        finally:
+            await voice.aclose()
+
+    return asyncio.run(once())
+
+
+def sound_of(chunks: list[Chunk]) -> Pcm:
+    return np.concatenate([np.zeros(0, np.int16), *(chunk.pcm for chunk in chunks)])
+
+
+def marks_of(chunks: list[Chunk]) -> list[WordMark]:
+    return [mark for chunk in chunks for mark in chunk.marks]
+
+
+def level_dbfs(sound: Pcm) -> float:
+    return float(-20 * np.log10(gain_for(0, sound)))
+
+
+def check_unit(text: str, chunks: list[Chunk]) -> None:
+    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    marks = marks_of(chunks)
+    if chunks:
+        assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(plain(text)))
+    given = 0
+    for chunk in chunks:
+        assert 0 < chunk.pcm.size <= reply_samples_of_ms(200)
+        assert chunk.pcm.dtype == np.int16
+        begin, given = given, given + chunk.pcm.size
+        assert all(begin <= mark.start < given or mark.start == mark.end == given for mark in chunk.marks)
+    assert all(mark.start <= mark.end <= given for mark in marks)
+    assert all(one.end <= two.start for one, two in pairwise(marks))
+
+
+class TestUnit:
+    @pytest.mark.parametrize("text", SENTENCES)
+    def test_a_unit_begins_with_audible_speech_and_ends_with_its_pause(self, tones: str, text: str) -> None:
+        chunks = speak(PiperTts(tones), text)
+        sound = sound_of(chunks)
+        check_unit(text, chunks)
+        assert audible_onset(sound, REPLY_RATE_HZ) == 0
+        after = sound.size - int(np.flatnonzero(np.abs(sound) > 100)[-1])
+        assert reply_samples_of_ms(SENTENCE_PAUSE_MS - 12) < after < reply_samples_of_ms(SENTENCE_PAUSE_MS + 12)
+
+    def test_a_clause_has_the_shorter_pause(self, tones: str) -> None:
+        sound = sound_of(speak(PiperTts(tones), "Well,"))
+        after = sound.size - int(np.flatnonzero(np.abs(sound) > 100)[-1])
+        assert reply_samples_of_ms(CLAUSE_PAUSE_MS - 12) < after < reply_samples_of_ms(CLAUSE_PAUSE_MS + 12)
+
+    def test_silence_that_the_voice_puts_in_front_is_cut(self, folder: Path) -> None:
+        late = str(tone_voice(folder, name="en_US-late-low", lead_frames=30))
+        assert audible_onset(sound_of(speak(PiperTts(late), "Hello.")), REPLY_RATE_HZ) == 0
+
+    @pytest.mark.parametrize("amplitude", [0.01, 0.1, 0.9])
+    def test_it_is_as_loud_as_espeak(self, folder: Path, amplitude: float) -> None:
+        path = str(tone_voice(folder, name=f"en_US-loud{amplitude}-low", amplitude=amplitude))
+
+        async def both() -> tuple[Pcm, Pcm]:
+            piper, espeak = PiperTts(path), EspeakVoice()
+            await piper.load()
+            await espeak.load()  # two copies of espeak-ng in one process: piper has its own inside
+            one, two = await asyncio.gather(said(piper, SENTENCES[0]), said(espeak, SENTENCES[0]))
+            await piper.aclose()
+            return sound_of(one), sound_of(two)
+
+        piper, espeak = asyncio.run(both())
+        assert level_dbfs(piper) == pytest.approx(-20, abs=2.5)
+        assert level_dbfs(piper) == pytest.approx(level_dbfs(espeak), abs=3)
+
+    def test_the_target_loudness_is_met(self, tones: str) -> None:
+        quiet = level_dbfs(sound_of(speak(PiperTts(tones, target_dbfs=-30), SENTENCES[0])))
+        loud = level_dbfs(sound_of(speak(PiperTts(tones, target_dbfs=-20), SENTENCES[0])))
+        assert loud - quiet == pytest.approx(10, abs=0.3)
+
+    def test_twice_the_speed_is_half_the_sound(self, tones: str) -> None:
+        slow, fast = (sound_of(speak(PiperTts(tones, speed=speed), "Minimum,")).size for speed in (0.5, 1))
+        pause = reply_samples_of_ms(CLAUSE_PAUSE_MS)
+        assert (fast - pause) * 2 == pytest.approx(slow - pause, rel=0.03)
+
+    def test_speakers_by_number_and_name_sound_different(self, folder: Path) -> None:
+        several = str(tone_voice(folder, name="en_US-several-low", speakers=3))
+        first, second, named = (
+            sound_of(speak(PiperTts(several, speaker=speaker), "Hello.")) for speaker in (None, 1, "speaker1")
+        )
+        assert np.array_equal(second, named)
+        assert first.size == second.size
+        assert not np.array_equal(first, second)
+
+    @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—", "😀", "👍🏽 👨‍👩‍👧 ❤️", "→ ✔"])
+    def test_nothing_to_say_gives_no_chunk(self, tones: str, text: str) -> None:
+        assert speak(PiperTts(tones), text) == []
+
+    def test_an_emoji_inside_is_not_spoken(self, tones: str) -> None:
+        without = sound_of(speak(PiperTts(tones), "Well done"))
+        assert np.array_equal(sound_of(speak(PiperTts(tones), "Well done 🎉")), without)
+
+    def test_markup_for_phonemes_is_only_text(self, tones: str) -> None:
+        assert "[[" not in plain("a [[h@l'oU]] [[[b]]]")
+        assert len(plain("a [[[b]]] 👍🏽")) == len("a [[[b]]] 👍🏽")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "naïve café, 日本 ok? 😀 It costs £12.50 — that's 1,234,567 e.g. and/or U.S.A.",
+            "of the in the it is",
+            "wait -- what - now",
+            "Dr. Smith said: “Go!” Then (maybe) left. 3 km/h",
+            "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
+            "The lamp is on and the door is shut, I think. " * 20,
+            "go " * 300,
+        ],
+    )
+    def test_difficult_text(self, tones: str, text: str) -> None:
+        chunks = speak(PiperTts(tones), text)
+        assert chunks
+        check_unit(text, chunks)
+
+    def test_any_text(self, tones: str) -> None:
+        voice = PiperTts(tones)
+        with asyncio.Runner() as runner:
+            runner.run(voice.load())
+
+            @settings(max_examples=60, deadline=None)
+            @given(st.text(max_size=40))
+            def check(text: str) -> None:
+                check_unit(text, runner.run(said(voice, text)))
+
+            check()
+            runner.run(voice.aclose())
+
+    def test_it_is_a_voice(self, tones: str) -> None:
+        async def detail() -> str:
+            voice: Voice = PiperTts(tones, speed=1.25, device="cpu")
+            await voice.load()
+            await voice.aclose()
+            await voice.aclose()
+            assert voice.name == "piper"
+            return voice.detail
+
+        assert asyncio.run(detail()) == "en_US-tone-low (en_US), speed 1.25, CPU"
+
+
+class TestWords:
+    def test_words_lie_where_they_sound(self, tones: str) -> None:
+        chunks = speak(PiperTts(tones), "Wait, stop, go.")
+        sound = np.abs(sound_of(chunks).astype(int))
+        marks = marks_of(chunks)
+        assert not any(mark.estimated for mark in marks)
+        for one, two in pairwise(marks):
+            # A sign and a blank are silent, the padding behind each is not: 23 ms each.
+            assert two.start - one.end > reply_samples_of_ms(60)
+            assert sound[one.start : one.end].max() > 1000
+        assert marks[0].start < reply_samples_of_ms(30)
+
+    def test_estimates_come_near(self, folder: Path, tones: str) -> None:
+        mute = str(tone_voice(folder, name="en_US-mute-low", aligned=False))
+        exact = marks_of(speak(PiperTts(tones), SENTENCES[2]))
+        estimated = marks_of(speak(PiperTts(mute), SENTENCES[2]))
+        assert all(mark.estimated for mark in estimated)
+        assert not any(mark.estimated for mark in exact)
+        off = [abs(one.start - two.start) for one, two in zip(exact, estimated, strict=True)]
+        assert max(off) < reply_samples_of_ms(150)
+
+    def test_words_run_together_are_found_and_marked(self, tones: str) -> None:
+        marks = marks_of(speak(PiperTts(tones), "Half of the time in the room costs 12.50 now."))
+        assert len(marks) == 10
+        assert all(mark.estimated for mark in marks)
+        assert all(one.start < two.start for one, two in pairwise(marks))
+        number = marks[8]
+        assert number.end - number.start > reply_samples_of_ms(700)  # "twelve point five zero"
+
+
+async def until_free(voice: PiperTts) -> None:
+    """Until the model's thread has come to a job submitted now."""
+    loop, free = asyncio.get_running_loop(), asyncio.Event()
+    thread = voice._thread
+    assert thread is not None
+
+    def tell(_model: PiperModel) -> None:
+        loop.call_soon_threadsafe(free.set)
+
+    thread.submit(tell)
+    async with asyncio.timeout(10):
+        await free.wait()
+
+
+def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
+    """A long unit is closed while it is computed; how long the model took to be free, and a unit before and after."""
+
+    async def interrupted() -> tuple[float, list[Chunk], list[Chunk]]:
+        voice = PiperTts(path, timeout_s=15)
+        await voice.load()
+        before = await said(voice, "Hello.")
+        unit = voice.speak(SENTENCES[0])
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(unit)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        await unit.aclose()
+        await until_free(voice)
+        took_s = loop.time() - began_s
+        assert not voice._closers
+        after = await said(voice, "Hello.")
+        await voice.aclose()
+        return took_s, before, after
+
+    return asyncio.run(interrupted())
+
+
+class TestEnds:
+    def test_closing_a_unit_stops_the_model_inside_a_sentence(self, folder: Path) -> None:
+        slow = str(tone_voice(folder, name="en_US-slow-low", burn=400))
+        took_s, before, after = closed_inside(slow)
+        assert took_s < 0.1  # 2 ms; the sentence takes about 400 ms
+        assert np.array_equal(sound_of(before), sound_of(after))
+
+    def test_a_closed_unit_leaves_the_next_one_unharmed(self, tones: str) -> None:
+        async def often() -> None:
+            voice = PiperTts(tones)
+            await voice.load()
+            whole = sound_of(await said(voice, SENTENCES[0]))
+            for _ in range(20):
+                async with aclosing(voice.speak(SENTENCES[3] * 4)) as chunks:
+                    await anext(chunks)
+            assert np.array_equal(sound_of(await said(voice, SENTENCES[0])), whole)
+            await voice.aclose()
+
+        asyncio.run(often())
+
+    def test_a_hang_is_an_error_and_loading_again_mends_it(self, tones: str) -> None:
+        released = threading.Event()
+
+        def hang(_model: PiperModel) -> None:
+            released.wait(15)
+
+        async def hung() -> None:
+            voice = PiperTts(tones, timeout_s=0.2)
+            await voice.load()
+            thread = voice._thread
+            assert thread is not None
+            thread.submit(hang)
+            with pytest.raises(TtsError, match=r"no sound for 0\.2 s: load the voice again"):
+                await said(voice, "Hello.")
+            with pytest.raises(TtsError, match="given up"):
+                await said(voice, "Hello.")
+            await voice.load()
+            assert await said(voice, "Hello.")
+            await voice.aclose()
+
+        try:
+            asyncio.run(hung())
+        finally:
+            released.set()
+
+    def test_closing_the_voice_ends_its_units_with_an_error(self, tones: str) -> None:
+        async def closed() -> None:
+            voice = PiperTts(tones)
+            with pytest.raises(TtsError, match="not loaded"):
+                await said(voice, "Hello.")
+            await voice.load()
+            async with aclosing(voice.speak(SENTENCES[0] * 20)) as chunks:
+                await anext(chunks)
+                await voice.aclose()
+                with pytest.raises(TtsError, match="closed"):
+                    _rest = [chunk async for chunk in chunks]
+            with pytest.raises(TtsError, match="not loaded"):
+                await said(voice, "Hello.")
+            await voice.load()
+            assert await said(voice, "Hello.")
+            await voice.aclose()
+
+        asyncio.run(closed())
+
+    def test_no_thread_is_left(self, tones: str) -> None:
+        speak(PiperTts(tones), "Hello.")
+        for thread in threading.enumerate():
+            if thread.name == "Piper":
+                thread.join(2)
+                assert not thread.is_alive()
+
+    def test_a_failure_inside_a_unit_says_nothing_of_its_words(
+        self, tones: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(_self: PiperModel, _phonemes: list[str], _switch: StopSwitch) -> None:
+            raise RuntimeError("Hello")
+
+        async def failing() -> None:
+            voice = PiperTts(tones)
+            await voice.load()
+            with monkeypatch.context() as patch:
+                patch.setattr(PiperModel, "sentence", broken)
+                with pytest.raises(TtsError, match=r"failed inside a unit \(RuntimeError\)$"):
+                    await said(voice, "Hello.")
+            assert await said(voice, "Hello.")
+            await voice.aclose()
+
+        asyncio.run(failing())
+
+    def test_a_voice_that_says_nothing_is_refused(self, folder: Path) -> None:
+        silent = str(tone_voice(folder, name="en_US-silent-low", amplitude=0))
+        with pytest.raises(EngineLoadError, match="says nothing"):
+            speak(PiperTts(silent), "Hello.")
+
+    @pytest.mark.parametrize(("key", "value"), [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)])
+    def test_numbers_outside_their_range(self, key: str, value: float) -> None:
+        with pytest.raises(ValueError, match=f"tts.{key} is"):
+            PiperTts(**{key: value})  # type: ignore[arg-type]  # one of several keywords
+
+
+@pytest.mark.slow
+class TestMedium:
+    def test_a_voice_of_true_shape_stops_inside_a_sentence(self, tmp_path: Path) -> None:
+        path = str(medium_voice(tmp_path))
+
+        async def stopped() -> list[float]:
+            voice = PiperTts(path, device="cpu")
+            await voice.load()
+            loop, took_s = asyncio.get_running_loop(), []
+            text = "The lamp in the living room is on and the door is shut and the kettle is on the table now. " * 2
+            for index in range(10):
+                unit = voice.speak(text)
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.02 + 0.005 * index):
+                        await anext(unit)
+                began_s = loop.time()
+                await unit.aclose()
+                await until_free(voice)
+                took_s.append(loop.time() - began_s)
+            check_unit(SENTENCES[0], await said(voice, SENTENCES[0]))
+            await voice.aclose()
+            return took_s
+
+        took_s = sorted(asyncio.run(stopped()))
+        assert took_s[5] < 0.02

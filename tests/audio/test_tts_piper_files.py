@@ -1,0 +1,199 @@
+"""What is wrong with a Piper voice on disk is said when it is loaded, in one sentence with the remedy."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import pytest
+from onnx_graph import OnnxGraph
+from synthetic_piper import tone_voice
+
+from audio.errors import EngineLoadError
+from audio.tts.piper import PiperTts
+
+
+def refusal(voice: PiperTts) -> str:
+    """The error of loading it."""
+
+    async def load() -> None:
+        try:
+            await voice.load()
+        finally:
+            await voice.aclose()
+
+    with pytest.raises(EngineLoadError) as refused:
+        asyncio.run(load())
+    text = str(refused.value)
+    assert "\n" not in text
+    assert "Traceback" not in text
+    return text
+
+
+def loaded(voice: PiperTts) -> str:
+    async def load() -> str:
+        await voice.load()
+        await voice.aclose()
+        return voice.detail
+
+    return asyncio.run(load())
+
+
+def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> str:
+    """Edit a voice's json; its path as a word for the constructor."""
+    json_path = Path(f"{path}.json")
+    config = json.loads(json_path.read_text())
+    edit(config)
+    json_path.write_text(json.dumps(config))
+    return str(path)
+
+
+class TestWhere:
+    def test_by_name_in_any_folder(self, tmp_path: Path) -> None:
+        nested = tmp_path / "en" / "en_US"
+        nested.mkdir(parents=True)
+        tone_voice(nested)
+        assert loaded(PiperTts("en_US-tone-low", voices_dir=tmp_path)).startswith("en_US-tone-low (en_US)")
+
+    def test_by_language_the_region_asked_for_first_then_medium(self, tmp_path: Path) -> None:
+        for name, language in (("en_GB-b-medium", "en_GB"), ("en_US-a-low", "en_US"), ("en_US-z-medium", "en_US")):
+            tone_voice(tmp_path, name=name, language=language)
+        tone_voice(tmp_path, name="de_DE-a-medium", language="de_DE", espeak_voice="de")
+        assert loaded(PiperTts(voices_dir=tmp_path, language="en-us")).startswith("en_US-z-medium")
+        assert loaded(PiperTts(voices_dir=tmp_path, language="de")).startswith("de_DE-a-medium")
+        assert 'no Piper voice for the language "fr"' in refusal(PiperTts(voices_dir=tmp_path, language="fr"))
+
+    def test_a_name_that_is_not_there_names_those_that_are(self, tmp_path: Path) -> None:
+        tone_voice(tmp_path)
+        text = refusal(PiperTts("en_US-amy-low", voices_dir=tmp_path))
+        assert 'called "en_US-amy-low"' in text
+        assert "there are: en_US-tone-low" in text
+        assert "repartee models pull" in text
+
+    def test_no_folder_and_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        assert "no folder of voices is given" in refusal(PiperTts("amy"))
+        assert f"in {tmp_path / 'none'}" in refusal(PiperTts(voices_dir=tmp_path / "none"))
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "gone.onnx"
+        assert refusal(PiperTts(str(path))) == (
+            f"there is no Piper voice {path}: set tts.voice to a .onnx file that is there"
+        )
+
+    def test_a_missing_json(self, tmp_path: Path) -> None:
+        path = tone_voice(tmp_path)
+        Path(f"{path}.json").unlink()
+        assert f"lacks its json {path}.json" in refusal(PiperTts(str(path)))
+
+
+class TestLanguage:
+    def test_another_language_is_refused_by_name(self, tmp_path: Path) -> None:
+        path = tone_voice(tmp_path, name="de_DE-x-low", language="de_DE", espeak_voice="de")
+        text = refusal(PiperTts(str(path), language="en"))
+        assert text == (
+            'the Piper voice de_DE-x-low speaks de_DE, the language is "en": change tts.voice or the language'
+        )
+
+    @pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
+    def test_a_region_is_no_other_language(self, tmp_path: Path, language: str) -> None:
+        assert loaded(PiperTts(str(tone_voice(tmp_path)), language=language))
+
+    def test_an_old_json_says_it_by_its_espeak_voice(self, tmp_path: Path) -> None:
+        path = change(tone_voice(tmp_path), lambda config: config.pop("language"))
+        assert "(en-us)" in loaded(PiperTts(path))
+        assert "speaks en-us" in refusal(PiperTts(path, language="fr"))
+
+
+class TestSpeaker:
+    @pytest.mark.parametrize("speaker", [-1, 3, "speaker3", "3", ""])
+    def test_a_speaker_that_is_not_there(self, tmp_path: Path, speaker: int | str) -> None:
+        text = refusal(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
+        assert f'no speaker "{speaker}"' in text
+        assert "speakers 0 to 2 (by name: speaker0, speaker1, speaker2)" in text
+
+    def test_a_voice_of_one(self, tmp_path: Path) -> None:
+        path = str(tone_voice(tmp_path))
+        assert "has one speaker, 0" in refusal(PiperTts(path, speaker=1))
+        assert loaded(PiperTts(path, speaker=0))
+
+    @pytest.mark.parametrize("speaker", [2, "2", "speaker2"])
+    def test_one_that_is_there(self, tmp_path: Path, speaker: int | str) -> None:
+        assert f"speaker {speaker}" in loaded(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
+
+
+class TestJson:
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("", "it is not JSON"),
+            ("{", "it is not JSON"),
+            ("[]", "does not have the form"),
+            ("{}", "it has no "),
+            ('{"num_symbols": 1, "num_speakers": 1, "audio": 7}', "does not have the form"),
+        ],
+    )
+    def test_no_voice_s_json(self, tmp_path: Path, content: str, said: str) -> None:
+        path = tone_voice(tmp_path)
+        Path(f"{path}.json").write_text(content)
+        text = refusal(PiperTts(str(path)))
+        assert said in text
+        assert "fetch both files again" in text
+
+    @pytest.mark.parametrize(
+        ("edit", "said"),
+        [
+            (lambda c: c["phoneme_id_map"].pop("^"), "lacks the sign ^"),
+            (lambda c: c["phoneme_id_map"].update(x=[-1]), "phoneme ids -1 to"),
+            (lambda c: c["phoneme_id_map"].update(x=[300]), "num_symbols is 256"),
+            (lambda c: c["phoneme_id_map"].update(x=["a"]), "not a list of whole numbers"),
+            (
+                lambda c: (c["phoneme_id_map"].update(x=[300]), c.update(num_symbols=400)),
+                "up to 300, the model knows 256",
+            ),
+            (lambda c: c["audio"].update(sample_rate=0), "its sample_rate is 0"),
+            (lambda c: c["audio"].update(sample_rate="22050"), "audio.sample_rate is no whole number"),
+            (lambda c: c.update(num_speakers=4), "its num_speakers is 4, the model has only one"),
+            (lambda c: c.update(num_speakers=0), "its num_speakers is 0"),
+            (lambda c: c.update(phoneme_type="unheard of"), "does not have the form"),
+            (lambda c: c.update(phoneme_type="pinyin"), 'reads its text by "pinyin", which is not supported'),
+        ],
+    )
+    def test_the_json_of_another_voice(
+        self, tmp_path: Path, edit: Callable[[dict[str, Any]], object], said: str
+    ) -> None:
+        assert said in refusal(PiperTts(change(tone_voice(tmp_path), edit)))
+
+    @pytest.mark.parametrize(("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")])
+    def test_speakers_that_the_model_does_not_have(self, tmp_path: Path, speakers: int, said: str) -> None:
+        path = tone_voice(tmp_path, speakers=3)
+        assert said in refusal(PiperTts(change(path, lambda config: config.update(num_speakers=speakers))))
+
+
+class TestModel:
+    @pytest.mark.parametrize("keep", [0, 1, 100, 2000])
+    def test_a_damaged_model(self, tmp_path: Path, keep: int) -> None:
+        path = tone_voice(tmp_path)
+        path.write_bytes(path.read_bytes()[:keep])
+        assert refusal(PiperTts(str(path))) == f"{path} is damaged or no ONNX model: fetch the Piper voice again"
+
+    def test_a_page_in_place_of_a_model(self, tmp_path: Path) -> None:
+        path = tone_voice(tmp_path)
+        path.write_text("<!doctype html><html>Not found</html>" * 10)
+        assert "is damaged or no ONNX model" in refusal(PiperTts(str(path)))
+
+    def test_a_model_of_something_else(self, tmp_path: Path) -> None:
+        path = tone_voice(tmp_path)
+        graph = OnnxGraph()
+        graph.output("y", graph.op("Sin", graph.input("x", integer=False, shape=(1,))), (1,))
+        graph.write(path)
+        assert "no Piper voice (its inputs are x)" in refusal(PiperTts(str(path)))
+
+    @pytest.mark.skipif(
+        "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="this onnxruntime has CUDA"
+    )
+    def test_cuda_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        path = str(tone_voice(tmp_path))
+        assert "no CUDA for Piper: install onnxruntime-gpu" in refusal(PiperTts(path, device="cuda"))
+        assert loaded(PiperTts(path)).endswith(", CPU")

@@ -1,0 +1,85 @@
+"""Which phonemes are which word: pure, with phonemes as espeak-ng gives them."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.tts.espeak_text import words
+from audio.tts.piper_words import PlacedWord, is_heard, place_words
+
+
+def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:
+    """Every word with its phonemes."""
+    placed = place_words(text, words(text), sentences, lambda word: [(alone or {})[word]])
+    return [
+        (text[word.text_start : word.text_end], sentences[word.sentence][word.begin : word.end], word.guessed)
+        for word in placed
+    ]
+
+
+def test_as_many_groups_as_words_are_the_words() -> None:
+    assert place("Wait, stop!", ["wˈeɪt, stˈɑːp!"]) == [("Wait,", "wˈeɪt", False), ("stop!", "stˈɑːp", False)]
+
+
+def test_words_of_several_sentences() -> None:
+    assert place("Go. Now go.", ["ɡˈoʊ.", "nˈaʊ ɡˈoʊ."]) == [
+        ("Go.", "ɡˈoʊ", False),
+        ("Now", "nˈaʊ", False),
+        ("go.", "ɡˈoʊ", False),
+    ]
+
+
+def test_two_words_in_one_group_are_found_by_comparison() -> None:
+    alone = {"half": "hˈæf", "of": "ˈʌv", "the": "ðə", "time": "tˈaɪm"}
+    assert place("half of the time", ["hˈæf əvðə tˈaɪm"], alone) == [
+        ("half", "hˈæf", True),
+        ("of", "əv", True),
+        ("the", "ðə", True),
+        ("time", "tˈaɪm", True),
+    ]
+
+
+def test_a_number_of_many_groups_is_one_word() -> None:
+    alone = {"it": "ɪt", "is": "ɪz", "12.5": "twˈɛlv pɔɪnt fˈaɪv", "now": "nˈaʊ"}
+    assert place("it is 12.5 now", ["ɪt ɪz twˈɛlv pɔɪnt fˈaɪv nˈaʊ"], alone) == [
+        ("it", "ɪt", True),
+        ("is", "ɪz", True),
+        ("12.5", "twˈɛlv pɔɪnt fˈaɪv", True),
+        ("now", "nˈaʊ", True),
+    ]
+
+
+def test_a_word_without_sound_stands_between_its_neighbours() -> None:
+    alone = {"a": "ˈeɪ", "+": "", "b": "bˈiː"}
+    assert place("a + b", ["ɐ bˈiː"], alone) == [("a", "ɐ", True), ("+", "", True), ("b", "bˈi", True)]
+    alone = {"a": "ˈeɪ", "+": ""}
+    assert place("a +", ["ˈeɪ"], alone)[1] == ("+", "", True)
+
+
+def test_nothing_heard_places_nothing() -> None:
+    assert place_words("a", ((0, 1),), ["ˈ., "], lambda _: []) == []
+    assert place_words("", (), ["ab"], lambda _: []) == []
+
+
+@given(
+    st.lists(st.text("abcː ˈ", max_size=6), max_size=6),
+    st.lists(st.text("abc ˈ,.", max_size=12), max_size=4),
+    st.data(),
+)
+def test_every_word_is_placed_once_and_in_order(solo: list[str], sentences: list[str], data: st.DataObject) -> None:
+    text = " ".join("x" * data.draw(st.integers(1, 4)) for _ in solo)
+    spans = words(text)
+    waiting = iter(solo)
+    placed = place_words(text, spans, sentences, lambda _word: [next(waiting)])
+    if not any(is_heard(symbol) for sentence in sentences for symbol in sentence):
+        assert placed == []
+        return
+    assert [(word.text_start, word.text_end) for word in placed] == list(spans)
+    ends = [(word.sentence, word.begin) for word in placed]
+    assert ends == sorted(ends)
+    assert all(inside(word, sentences) for word in placed)
+
+
+def inside(word: PlacedWord, sentences: Sequence[str]) -> bool:
+    return 0 <= word.begin <= word.end <= len(sentences[word.sentence])
