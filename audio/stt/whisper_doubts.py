@@ -1,0 +1,145 @@
+"""What speaks against a decode: the gates, and the texts Whisper invents on silence. Pure."""
+
+import re
+import zlib
+from dataclasses import dataclass
+
+LEAST_LOG_PROBABILITY = -1.0
+MOST_COMPRESSION = 2.4
+MOST_NO_SPEECH = 0.6
+"""The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
+
+_WEAK_LOG_PROBABILITY = -0.6
+_WEAK_NO_SPEECH = 0.3
+"""Evidence that alone condemns nothing, but does with a phantom phrase."""
+
+_REPEATS = 4
+"""A phrase said so many times in a row is a loop: people say "no no no", a decoder goes on."""
+
+_REPEATS_OF_ONE_WORD = 6
+
+_PHANTOMS: dict[str, frozenset[str]] = {
+    "en": frozenset(
+        {
+            "thank you", "thanks", "thank you very much", "thank you so much", "thank you for watching",
+            "thanks for watching", "thank you for watching this video", "thanks for watching and see you next time",
+            "please subscribe", "please subscribe to my channel", "like and subscribe", "see you next time",
+            "see you in the next video", "ill see you in the next video", "you", "bye", "bye bye", "the end", "so",
+            "okay", "subtitles by the amaraorg community",
+        }
+    ),
+    "de": frozenset(
+        {
+            "vielen dank", "danke", "vielen dank fürs zuschauen", "danke fürs zuschauen", "bis zum nächsten mal",
+            "tschüss", "untertitel der amaraorg community", "untertitel im auftrag des zdf für funk 2017",
+            "untertitelung des zdf 2020", "das wars",
+        }
+    ),
+    "fr": frozenset(
+        {
+            "merci", "merci davoir regardé cette vidéo", "merci davoir regardé",
+            "sous titres réalisés par la communauté damaraorg",
+            "sous titrage société radio canada", "abonnez vous", "à bientôt", "au revoir",
+        }
+    ),
+    "es": frozenset(
+        {
+            "gracias", "muchas gracias", "gracias por ver el video", "gracias por ver el vídeo", "suscríbete",
+            "suscríbete al canal", "subtítulos realizados por la comunidad de amaraorg", "hasta la próxima", "adiós",
+        }
+    ),
+    "it": frozenset(
+        {
+            "grazie", "grazie a tutti", "grazie per la visione", "grazie per aver guardato il video",
+            "sottotitoli creati dalla comunità amaraorg", "iscriviti al canale", "alla prossima", "ciao",
+        }
+    ),
+    "nl": frozenset(
+        {
+            "bedankt", "dank je wel", "bedankt voor het kijken", "tot de volgende keer",
+            "ondertitels ingediend door de amaraorg gemeenschap",
+            "ondertiteld door de amaraorg gemeenschap", "doei",
+        }
+    ),
+    "pt": frozenset(
+        {
+            "obrigado", "obrigada", "muito obrigado", "obrigado por assistir", "inscreva se no canal", "tchau",
+            "legendas pela comunidade amaraorg", "até a próxima",
+        }
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One decode and what it says about itself.
+
+    Attributes:
+        text: What was decoded.
+        log_probability: Mean natural logarithm per token, the end token included.
+        no_speech: Probability of the no-speech token, 0 to 1.
+    """
+
+    text: str
+    log_probability: float
+    no_speech: float
+
+
+def doubt(evidence: Evidence) -> str:
+    """The gate that a decode fails ("log-probability", "compression", "repetition", "no speech"), or ""."""
+    if evidence.no_speech > MOST_NO_SPEECH:
+        return "no speech"
+    if evidence.log_probability < LEAST_LOG_PROBABILITY:
+        return "log-probability"
+    if compression_ratio(evidence.text) > MOST_COMPRESSION:
+        return "compression"
+    return "repetition" if _loop(evidence.text.split()) else ""
+
+
+def invented(evidence: Evidence, language: str) -> bool:
+    """Whether the text is to be taken for none at all, as on silence and noise.
+
+    Either both the no-speech token is likely and the words are not, or the whole text is one of the phrases that
+    Whisper is known to invent in this language and one of the two is at least weak. A phrase alone counts for
+    nothing: people do say "thank you".
+    """
+    if not plain(evidence.text):
+        return True
+    if evidence.no_speech > MOST_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
+        return True
+    weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
+    return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
+
+
+def compression_ratio(text: str) -> float:
+    """Bytes of the text over bytes of it compressed: the higher, the more it repeats itself; 0 for ""."""
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw)) if raw else 0.0
+
+
+def without_loop(text: str) -> str:
+    """The text with a phrase that goes round in it said once."""
+    words = text.split()
+    while (loop := _loop(words)) is not None:
+        at, length, times = loop
+        words = words[: at + length] + words[at + length * times :]
+    return " ".join(words)
+
+
+def plain(text: str) -> str:
+    """Lower-case words without punctuation, one space between them."""
+    return " ".join(re.sub(r"[^\w\s-]", "", text.lower()).replace("-", " ").split())
+
+
+def _loop(words: list[str]) -> tuple[int, int, int] | None:
+    """The first phrase of up to eight words that is repeated in a row: (its index, its length, how often)."""
+    said = [plain(word) for word in words]
+    for length in range(1, 9):
+        least = _REPEATS_OF_ONE_WORD if length == 1 else _REPEATS
+        for at in range(len(said) - length * least + 1):
+            times = 1
+            while said[at : at + length] == said[at + length * times : at + length * (times + 1)]:
+                times += 1
+            if times >= least:
+                return at, length, times
+    return None

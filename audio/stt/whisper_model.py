@@ -1,0 +1,231 @@
+"""A loaded Whisper model and one decode with it: the short path.
+
+`WhisperModel.transcribe` of faster-whisper always encodes 30 s; features -> encode -> generate by hand encode only as
+much as there is sound (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.errors import EngineLoadError
+from audio.stt.whisper_doubts import Evidence, doubt, invented, without_loop
+from audio.stt.whisper_files import find_model
+from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
+from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
+
+if TYPE_CHECKING:
+    import ctranslate2
+    from faster_whisper import WhisperModel
+    from faster_whisper.tokenizer import Tokenizer
+
+Device = Literal["auto", "cpu", "cuda"]
+
+Features = npt.NDArray[np.float32]
+"""Log-mel, shape (mels, frames)."""
+
+_PROMPT_TOKENS = 111
+"""Of hot words, and of the initial prompt: together the half of its places that Whisper keeps for what was before."""
+
+_TOKENS_PER_S = 10
+_TOKENS_AT_LEAST = 24
+"""Fast speech has 5 words of 1.3 tokens a second. A decoder in a loop stops there instead of at 224 tokens."""
+
+_PLACES = 448
+
+_DETECT_S = 1.5
+_DETECT_PROBABILITY = 0.5
+"""A language is settled by so much sound and so sure a guess."""
+
+_LEAST_SAMPLES = 400
+"""One window of the Fourier transform."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperSettings:
+    """What to load and how to decode; see `WhisperTranscriber`."""
+
+    model: str
+    language: str | None
+    device: Device
+    compute_type: str
+    cpu_threads: int
+    encoder_window: EncoderWindow
+    hot_words: str
+    initial_prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The words of some sound.
+
+    Attributes:
+        text: "" where there are none, or where they were invented.
+        doubt: The gate it failed in the end, or "".
+        language: Of the words.
+        language_sure: Whether the language was detected on enough sound to be kept.
+    """
+
+    text: str
+    doubt: str
+    language: str
+    language_sure: bool
+
+
+class LoadedWhisper:
+    """A model in memory.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        compute_type: What the weights really are in.
+        multilingual: Whether it knows other languages than English.
+    """
+
+    def __init__(self, settings: WhisperSettings) -> None:
+        """Load it and decode once, so that the first segment is as fast as the tenth. Raises EngineLoadError."""
+        folder = find_model(settings.model)
+        import ctranslate2  # noqa: PLC0415 - on use: 189 ms with faster_whisper
+        from faster_whisper import WhisperModel  # noqa: PLC0415 - as above
+        from faster_whisper.tokenizer import Tokenizer  # noqa: PLC0415 - as above
+
+        self._settings = settings
+        self._storage = ctranslate2.StorageView.from_array
+        self._tokenizer_of = Tokenizer
+        self._tokenizers: dict[str, Tokenizer] = {}
+        self.device, self.compute_type = _device_and_type(settings)
+        try:
+            self._model = WhisperModel(
+                str(folder),
+                device=self.device,
+                compute_type=self.compute_type,
+                cpu_threads=settings.cpu_threads,
+                local_files_only=True,
+            )
+            self.compute_type = self._model.model.compute_type
+            self.multilingual = bool(self._model.model.is_multilingual)
+            self._check(self._model)
+            self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.language, retry=False)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise EngineLoadError(
+                f"The Whisper model in {folder} could not be loaded on {self.device} ({error}): "
+                f'pull it again, or set another device ("cpu", "cuda") or compute type.'
+            ) from error
+
+    def decode(self, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+        """The words of the sound, 30 s at most.
+
+        Args:
+            pcm: Shape (n,), 16 kHz.
+            language: Of the words; None to detect it.
+            retry: Whether a decode that fails a gate in a short window is done again in the full one.
+        """
+        features = self.features(pcm)
+        frames = encoder_frames(len(pcm), self._settings.encoder_window)
+        evidence, spoken, probability = self._once(features, frames, language, len(pcm))
+        reason = doubt(evidence)
+        if reason and retry and frames < encoder_frames(len(pcm), "full"):
+            frames = encoder_frames(len(pcm), "full")
+            second, *said = self._once(features, frames, language, len(pcm))
+            if not doubt(second) or second.log_probability > evidence.log_probability:
+                evidence, reason = second, doubt(second)
+                spoken, probability = cast("tuple[str, float]", said)
+        text = "" if invented(evidence, spoken) else without_loop(evidence.text)
+        sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
+        return Decoded(text, reason, spoken, language_sure=sure and bool(text))
+
+    def features(self, pcm: Pcm) -> Features:
+        """Log-mel of the sound alone, without silence after it."""
+        sound = pcm.astype(np.float32) / np.float32(FULL_SCALE)
+        if len(sound) < _LEAST_SAMPLES:
+            sound = np.pad(sound, (0, _LEAST_SAMPLES - len(sound)))
+        mel = self._model.feature_extractor(sound[: round(WINDOW_S * MIC_RATE_HZ)])
+        return np.asarray(mel, np.float32)
+
+    def encode(self, features: Features, frames: int) -> "ctranslate2.StorageView":
+        """The encoder's output for the features and silence up to so many frames (10 ms each)."""
+        # What the features of digital silence after the sound would be (Whisper was trained on sound padded before
+        # they are taken): 8 powers of ten below the loudest, but not below 1e-10.
+        silence = max(-1.5, float(features.max()) - 2.0)
+        padded = np.full((features.shape[0], frames), silence, np.float32)
+        taken = min(frames, features.shape[1])
+        padded[:, :taken] = features[:, :taken]
+        return self._model.model.encode(self._storage(padded[np.newaxis]))
+
+    def generate(self, encoded: "ctranslate2.StorageView", language: str, samples: int) -> Evidence:
+        """Greedy decoding, of no more tokens than can be said in so many samples."""
+        tokenizer = self._tokenizer(language)
+        prompt = self._prompt(tokenizer)
+        # CTranslate2 halves max_length, and takes the prompt off it (measured): see test_max_length.
+        tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
+        [result] = self._model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=1,
+            max_length=max(2 * tokens, len(prompt) + tokens),
+            return_scores=True,
+            return_no_speech_prob=True,
+        )
+        said: Sequence[int] = result.sequences_ids[0]
+        # The score is the mean per token without the end token; the reference counts that one too.
+        mean = result.scores[0] * len(said) / (len(said) + 1)
+        return Evidence(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob))
+
+    def _once(self, features: Features, frames: int, language: str | None, samples: int) -> tuple[Evidence, str, float]:
+        encoded = self.encode(features, frames)
+        probability = 1.0
+        if language is None:
+            language, probability = self._detect(encoded)
+        return self.generate(encoded, language, samples), language, probability
+
+    def _detect(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
+        if not self.multilingual:
+            return "en", 1.0
+        token, probability = self._model.model.detect_language(encoded)[0][0]
+        return token.strip("<|>"), probability
+
+    def _prompt(self, tokenizer: "Tokenizer") -> list[int]:
+        before: list[int] = []
+        for text in (self._settings.hot_words, self._settings.initial_prompt):
+            if text.strip():
+                before += tokenizer.encode(" " + text.strip())[:_PROMPT_TOKENS]
+        return [*([tokenizer.sot_prev, *before] if before else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
+
+    def _tokenizer(self, language: str) -> "Tokenizer":
+        if language not in self._tokenizers:
+            self._tokenizers[language] = self._tokenizer_of(
+                self._model.hf_tokenizer, self.multilingual, task="transcribe", language=language
+            )
+        return self._tokenizers[language]
+
+    def _check(self, model: "WhisperModel") -> None:
+        mels = model.feature_extractor.mel_filters.shape[0]
+        if mels != model.model.n_mels:
+            raise ValueError(f"it wants {model.model.n_mels} mel bands, and preprocessor_config.json says {mels}")
+        language = self._settings.language
+        if language is not None and language not in model.supported_languages:
+            known = "more than 90 languages" if self.multilingual else "English only"
+            raise EngineLoadError(
+                f"The Whisper model {self._settings.model} knows {known}, not {language!r}: "
+                "set another assistant.language, or a model whose name does not end in .en."
+            )
+
+
+def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
+    import ctranslate2  # noqa: PLC0415 - on use
+
+    gpus = ctranslate2.get_cuda_device_count()
+    if settings.device == "cuda" and gpus == 0:
+        raise EngineLoadError('There is no CUDA device for faster-whisper: set its device to "cpu" or "auto".')
+    device = "cuda" if settings.device != "cpu" and gpus else "cpu"
+    wanted = settings.compute_type
+    if wanted == "auto":
+        wanted = "float16" if device == "cuda" else "int8"
+    known = ctranslate2.get_supported_compute_types(device)
+    if wanted not in known:
+        raise EngineLoadError(
+            f'faster-whisper cannot compute in {wanted!r} on {device}: use "auto" or one of {", ".join(sorted(known))}.'
+        )
+    return device, wanted

@@ -1,0 +1,428 @@
+"""The recognizer around a real CTranslate2 model, whose weights say a script (see synthetic_whisper.py)."""
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import SegmentId, Words
+from audio.stt.whisper import WhisperTranscriber
+from audio.stt.whisper_hearing import WhisperHearing
+from audio.stt.whisper_model import Decoded, LoadedWhisper
+from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
+
+SCRIPT = "what time is it in the town".split()
+SEGMENT = SegmentId(5000)
+
+Decode = Callable[..., Decoded]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
+
+
+class Listener:
+    """Opens a segment, feeds it, and keeps its partials."""
+
+    def __init__(self, transcriber: WhisperTranscriber, segment: SegmentId = SEGMENT) -> None:
+        self.partials: list[Words] = []
+        self.hearing: WhisperHearing = transcriber.open(segment, self.partials.append)
+
+    async def hear(self, pcm: Pcm, *, pace_s: float = 0.0) -> None:
+        for at in range(0, len(pcm), FRAME_SAMPLES):
+            self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
+            await asyncio.sleep(pace_s)
+
+
+class Decodes:
+    """What the model was asked to decode: (samples, language, retry); and a brake."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[int, str | None, bool]] = []
+        self.frames: list[int] = []
+        self.go = threading.Event()
+        self.go.set()
+        decode, encode = LoadedWhisper.decode, LoadedWhisper.encode
+
+        def decoding(model: LoadedWhisper, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+            self.asked.append((len(pcm), language, retry))
+            assert self.go.wait(10)
+            return decode(model, pcm, language, retry=retry)
+
+        def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
+            self.frames.append(frames)
+            return encode(model, features, frames)
+
+        monkeypatch.setattr(LoadedWhisper, "decode", decoding)
+        monkeypatch.setattr(LoadedWhisper, "encode", encoding)
+
+
+@pytest.fixture
+def decodes(monkeypatch: pytest.MonkeyPatch) -> Decodes:
+    return Decodes(monkeypatch)
+
+
+def run(transcriber: WhisperTranscriber, scene: Callable[[WhisperTranscriber], object]) -> None:
+    async def whole() -> None:
+        await transcriber.load()
+        try:
+            await scene(transcriber)  # type: ignore[misc]  # an async function; spelling its type helps nobody
+        finally:
+            await transcriber.aclose()
+
+    asyncio.run(whole())
+
+
+def engine(path: Path, **settings: object) -> WhisperTranscriber:
+    return WhisperTranscriber(str(path), device="cpu", **settings)  # type: ignore[arg-type]  # any of its settings
+
+
+@pytest.mark.parametrize("words", [1, 4, 7])
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive"])
+def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(words))
+        await listener.hear(sound)
+        heard = await listener.hearing.words()
+        assert heard == Words(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
+
+    run(engine(model, encoder_window=encoder_window), scene)
+
+
+def test_more_words_after_more_sound(model: Path) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(7))
+        half = samples_of_s(seconds_of(3))
+        await listener.hear(sound[:half])
+        assert (await listener.hearing.words()).text == "what time is"
+        await listener.hear(sound[half:])
+        assert (await listener.hearing.words()).text == "what time is it in the town"
+
+    run(engine(model), scene)
+
+
+def test_partials_are_agreed_prefixes(model: Path) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(7)), pace_s=0.004)
+        texts = [words.text.split() for words in listener.partials]
+        assert len(texts) >= 2
+        assert all(text == SCRIPT[: len(text)] for text in texts)
+        assert [len(text) for text in texts] == sorted({len(text) for text in texts})
+        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.partials)
+
+    run(engine(model), scene)
+
+
+def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.asked.clear()
+        await Listener(transcriber).hear(loud(3), pace_s=0.004)
+        fed = [samples for samples, _, _ in decodes.asked]
+        assert len(fed) >= 2
+        assert min(np.diff(fed)) >= samples_of_s(0.6)
+
+    run(engine(model, partial_interval_s=0.6), scene)
+
+
+def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.asked.clear()
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(5))
+        await listener.hear(sound)  # its first partial is held up
+        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+            asking = [tasks.create_task(listener.hearing.words()) for _ in range(3)]
+            await asyncio.sleep(0)
+            decodes.go.set()
+        assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
+        assert [retry for _, _, retry in decodes.asked] == [False, True]  # one partial; one final for all three
+        assert decodes.asked[1][0] == len(sound)
+
+    run(engine(model), scene)
+
+
+def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), pace_s=0.004)
+        await asyncio.sleep(0.2)
+        before = len(decodes.asked)
+        heard = await listener.hearing.words()
+        assert heard.text == "what time is it"
+        assert heard.until == SEGMENT + samples_of_s(0.1 + seconds_of(4) + 0.2)
+        assert len(decodes.asked) == before
+        assert decodes.asked[-1][2], "what serves as final may use the full window"
+        await listener.hear(quiet(0.2))  # now more than 200 ms of it were not decoded
+        await listener.hearing.words()
+        assert len(decodes.asked) == before + 1
+
+    run(engine(model), scene)
+
+
+def test_silence_says_nothing(model: Path) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(quiet(1.5))
+        assert (await listener.hearing.words()).text == ""
+        assert listener.partials == []
+
+    run(engine(model), scene)
+
+
+def test_no_sound_at_all_has_no_words(model: Path) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        async with asyncio.timeout(1):
+            assert await Listener(transcriber).hearing.words() == Words(SEGMENT, Samples(SEGMENT), "")
+
+    run(engine(model), scene)
+
+
+@pytest.mark.parametrize(
+    ("script", "probability", "no_speech", "text", "rough"),
+    [
+        ("thank you for watching", 0.99, False, "thank you for watching", False),
+        ("thank you for watching", 0.45, False, "", False),
+        ("turn off every lamp", 0.45, False, "turn off every lamp", False),
+        ("turn off every lamp", 0.2, False, "turn off every lamp", True),
+        ("turn off every lamp", 0.2, True, "", False),
+        ("turn off every lamp", 0.99, True, "turn off every lamp", True),
+        ("thank you for watching", 0.99, True, "", False),
+        ("la " * 12, 0.99, False, "la", True),
+    ],
+)
+def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool) -> None:
+    words = script.split()
+    path = scripted_whisper(tmp_path / "model", words, probability=probability, no_speech=no_speech)
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(len(words))))
+        heard = await listener.hearing.words()
+        assert (heard.text, heard.rough) == (text, rough)
+
+    run(engine(path), scene)
+
+
+@pytest.mark.parametrize(("probability", "frames"), [(0.99, [1000]), (0.05, [1000, 3000])])
+def test_full_window_again_when_in_doubt(
+    tmp_path: Path, decodes: Decodes, probability: float, frames: list[int]
+) -> None:
+    path = scripted_whisper(tmp_path / "model", SCRIPT, probability=probability)
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        decodes.frames.clear()
+        listener.hearing.feed(loud(seconds_of(7))[: samples_of_s(0.25)])  # too short for a partial
+        await listener.hearing.words()
+        assert decodes.frames == frames
+
+    run(engine(path), scene)
+
+
+def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
+    path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        short = Listener(transcriber)
+        await short.hear(loud(1))
+        assert (await short.hearing.words()).text == "wie spät ist"
+        short.hearing.close()
+        assert "not yet detected" in transcriber.detail
+        long = Listener(transcriber)
+        await long.hear(loud(2))
+        await long.hearing.words()
+        long.hearing.close()
+        assert transcriber.detail.endswith(", de")
+        await transcriber.load()
+        await Listener(transcriber).hear(loud(1))
+        assert decodes.asked[-1][1] == "de"
+
+    run(engine(path, language=None), scene)
+
+
+def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
+    hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
+    path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(3)))
+        assert (await listener.hearing.words()).text == "what time is"
+
+    run(engine(path, hot_words=hot_words, initial_prompt=initial_prompt), scene)
+
+
+def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
+        second = np.concatenate([loud(0.5), quiet(14)])
+        await listener.hear(np.concatenate([first, quiet(2), second]))
+        heard = await listener.hearing.words()
+        assert heard.text.startswith("what time is")
+        assert heard.until == SEGMENT + samples_of_s(34.5)
+        assert max(samples for samples, _, _ in decodes.asked) <= samples_of_s(30)
+
+    run(engine(model), scene)
+
+
+def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.go.clear()
+        hearing = Listener(transcriber).hearing
+        for _ in range(120):
+            hearing.feed(quiet(1))
+        with pytest.raises(SttError, match="120 s behind"):
+            hearing.feed(quiet(0.1))
+        decodes.go.set()
+
+    run(engine(model), scene)
+
+
+def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.go.clear()
+        stale = Listener(transcriber)
+        await stale.hear(loud(seconds_of(7)))
+        stale.hearing.cancel()
+        fresh = Listener(transcriber, SegmentId(90_000))
+        await fresh.hear(loud(seconds_of(2)))
+        decodes.go.set()
+        async with asyncio.timeout(5):
+            heard = await fresh.hearing.words()
+        assert (heard.segment, heard.text) == (90_000, "what time")
+        assert stale.partials == []
+        with pytest.raises(SttError, match="has ended"):
+            stale.hearing.feed(quiet(0.1))
+
+    run(engine(model), scene)
+
+
+def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(2)))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await listener.hearing.words()
+        decodes.go.set()
+        assert (await listener.hearing.words()).text == "what time"
+
+    run(engine(model), scene)
+
+
+def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        def broken(*_: object, **__: object) -> Decoded:
+            raise RuntimeError("CUDA out of memory")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LoadedWhisper, "decode", broken)
+            hearing = Listener(transcriber).hearing
+            hearing.feed(loud(0.2))
+            with pytest.raises(SttError, match="CUDA out of memory"):
+                await hearing.words()
+            with pytest.raises(SttError, match="CUDA out of memory"):
+                hearing.feed(loud(0.1))
+        await transcriber.load()
+        again = Listener(transcriber)
+        await again.hear(loud(seconds_of(2)))
+        assert (await again.hearing.words()).text == "what time"
+
+    run(engine(model), scene)
+
+
+async def error_of(words: Coroutine[None, None, Words]) -> str:
+    with pytest.raises(SttError) as error:
+        await words
+    return str(error.value)
+
+
+@pytest.mark.slow  # it waits for the second
+def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        await listener.hear(loud(0.5))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(error_of(listener.hearing.words()))
+            await asyncio.sleep(0.01)
+            await transcriber.aclose()  # the model hangs: it is waited for a second, not for ever
+        assert "stopped" in asking.result()
+        decodes.go.set()
+
+    run(engine(model), scene)
+
+
+def test_not_loaded(model: Path) -> None:
+    with pytest.raises(SttError, match="not loaded"):
+        engine(model).open(SEGMENT, lambda _: None)
+
+
+def load_error(transcriber: WhisperTranscriber) -> str:
+    with pytest.raises(EngineLoadError) as error:
+        asyncio.run(transcriber.load())
+    return str(error.value)
+
+
+def test_missing_models_are_named_with_the_remedy(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no Whisper model at" in load_error(engine(tmp_path / "nothing"))
+    assert "base.en" in load_error(WhisperTranscriber("bose"))
+    cache = tmp_path / "hub"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    assert "`repartee models pull tiny`" in load_error(WhisperTranscriber("tiny"))
+    lacking = tmp_path / "lacking"
+    shutil.copytree(model, lacking, copy_function=os.link)
+    (lacking / "tokenizer.json").unlink()
+    assert "lacks tokenizer.json" in load_error(engine(lacking))
+
+
+def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
+    assert "'xx'" in load_error(engine(model, language="xx"))
+    assert "int3" in load_error(engine(model, compute_type="int3"))
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    (broken / "model.bin").write_bytes(b"nothing")
+    assert "could not be loaded on cpu" in load_error(engine(broken))
+    (broken / "model.bin").unlink()
+    (broken / "model.bin").hardlink_to(model / "model.bin")
+    (broken / "preprocessor_config.json").write_text('{"feature_size": 128}')
+    assert "80 mel bands" in load_error(engine(broken))
+
+
+def test_detail(model: Path) -> None:
+    transcriber = engine(model, language="en-US", cpu_threads=1)
+    assert transcriber.detail.endswith("not loaded")
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        assert transcriber.detail.endswith("int8_float32 on CPU, 1 threads, adaptive window, en")
+
+    run(transcriber, scene)
+
+
+def test_a_loop_ends_early(tmp_path: Path) -> None:
+    """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
+    path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        desk = transcriber._desk  # the model itself is asked
+        assert desk is not None
+        features = desk.model.features(loud(20))
+        encoded = desk.model.encode(features, 3000)
+        assert len(desk.model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
+        assert len(desk.model.generate(encoded, "en", samples_of_s(2)).text.split()) == 44
+
+    run(engine(path), scene)

@@ -1,0 +1,150 @@
+"""What needs no model: windows, cuts, gates, phantom phrases, agreement, quiet."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_whisper import loud, quiet
+
+from audio.stt.whisper_agreement import Agreement
+from audio.stt.whisper_doubts import Evidence, compression_ratio, doubt, invented, plain, without_loop
+from audio.stt.whisper_quiet import TrailingQuiet
+from audio.stt.whisper_window import cut_at, encoder_frames
+from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
+
+
+@pytest.mark.parametrize(
+    ("seconds", "frames"), [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)]
+)
+def test_adaptive_window(seconds: float, frames: int) -> None:
+    assert encoder_frames(samples_of_s(seconds), "adaptive") == frames
+    assert encoder_frames(samples_of_s(seconds), "full") == 3000
+
+
+@given(st.integers(0, 40 * MIC_RATE_HZ))
+def test_window_is_even_and_holds_the_sound(samples: int) -> None:
+    frames = encoder_frames(samples, "adaptive")
+    assert frames % 2 == 0
+    assert frames * 160 >= min(samples, 30 * MIC_RATE_HZ)
+    assert frames <= 3000
+
+
+def test_cut_lies_in_the_pause() -> None:
+    sound = loud(28)
+    sound[samples_of_s(17) : samples_of_s(17.4)] //= 50
+    assert samples_of_s(17) <= cut_at(sound) <= samples_of_s(17.4)
+
+
+def test_cut_leaves_the_early_pauses_alone() -> None:
+    sound = np.concatenate([quiet(5), loud(25)])
+    assert samples_of_s(12) <= cut_at(sound) <= samples_of_s(24)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "gate"),
+    [
+        (Evidence("turn on the lamp", -0.3, 0.1), ""),
+        (Evidence("turn on the lamp", -1.2, 0.1), "log-probability"),
+        (Evidence("turn on the lamp", -0.3, 0.7), "no speech"),
+        (Evidence("no no no", -0.3, 0.1), ""),
+        (Evidence("No, no. no no no no!", -0.3, 0.1), "repetition"),
+        (Evidence("and so on " * 4, -0.3, 0.1), "repetition"),
+        (Evidence("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
+    ],
+)
+def test_gates(evidence: Evidence, gate: str) -> None:
+    assert doubt(evidence) == gate
+
+
+@pytest.mark.parametrize(
+    ("evidence", "language", "none"),
+    [
+        (Evidence("Thank you for watching!", -0.2, 0.1), "en", False),
+        (Evidence("Thank you for watching!", -0.7, 0.1), "en", True),
+        (Evidence("Thank you for watching!", -0.2, 0.4), "en", True),
+        (Evidence("Thank you for the lamp", -0.7, 0.4), "en", False),
+        (Evidence("Thank you for watching!", -0.7, 0.4), "de", False),
+        (Evidence("Vielen Dank.", -0.7, 0.1), "de", True),
+        (Evidence("turn on the lamp", -1.1, 0.7), "en", True),
+        (Evidence("turn on the lamp", -1.1, 0.5), "en", False),
+        (Evidence("turn on the lamp", -0.9, 0.7), "en", False),
+        (Evidence(" ... !", -0.1, 0.0), "en", True),
+        (Evidence("", -0.1, 0.0), "en", True),
+    ],
+)
+def test_invented(evidence: Evidence, language: str, *, none: bool) -> None:
+    assert invented(evidence, language) is none
+
+
+def test_a_loop_is_said_once() -> None:
+    assert without_loop("call me and then and then and then and then now") == "call me and then now"
+    assert without_loop("no no no") == "no no no"
+
+
+@given(st.lists(st.sampled_from("a b c".split()), max_size=30).map(" ".join))
+def test_what_is_left_has_no_loop(text: str) -> None:
+    assert doubt(Evidence(without_loop(text), 0.0, 0.0)) != "repetition"
+
+
+def test_compression_ratio() -> None:
+    assert compression_ratio("") == 0
+    assert compression_ratio("what time is it") < 1
+    assert compression_ratio("what time is it " * 20) > 5
+
+
+def test_plain() -> None:
+    assert plain("  It's - twenty-one O'Clock. ") == "its twenty one oclock"
+
+
+def heard(*texts: str) -> list[str]:
+    agreement = Agreement()
+    return [agreement.hear(text) for text in texts]
+
+
+def test_two_decodes_agree() -> None:
+    assert heard("what", "What time", "what time. is", "what time is it") == ["", "What", "what time.", "what time is"]
+
+
+def test_agreed_words_stay_when_one_decode_disagrees() -> None:
+    assert heard("i see", "i see her", "eyes", "i see her") == ["", "i see", "i see", "i see"]
+
+
+def test_agreed_words_change_when_two_decodes_say_so() -> None:
+    assert heard("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
+
+
+def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:
+    trailing = TrailingQuiet()
+    sound = np.concatenate(parts)
+    for at in range(0, len(sound), 320):
+        trailing.feed(sound[at : at + 320])
+    return trailing.samples
+
+
+def test_quiet_after_speech() -> None:
+    room = loud(1, seed=2) // 300
+    assert quiet_after(room, loud(1), room[: samples_of_ms(200)]) == samples_of_ms(200)
+    assert quiet_after(quiet(0.3), loud(1), quiet(0.1)) == samples_of_ms(100)
+
+
+def test_speech_is_not_quiet() -> None:
+    room = loud(1, seed=2) // 300
+    assert quiet_after(room, loud(1)) == 0
+    weak_ending = loud(0.2, seed=3) // 10  # -20 dB, like a final "s"
+    assert quiet_after(room, loud(1), weak_ending) == 0
+
+
+def test_a_room_as_loud_as_the_voice_is_never_quiet() -> None:
+    assert quiet_after(loud(1) // 4, loud(1), loud(0.3) // 4) == 0
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
+def test_quiet_does_not_depend_on_the_pieces(pieces: list[int]) -> None:
+    sound = np.concatenate([loud(0.5), quiet(2)])[: sum(pieces)]
+    one, many = TrailingQuiet(), TrailingQuiet()
+    one.feed(sound)
+    at = 0
+    for piece in pieces:
+        many.feed(sound[at : at + piece])
+        at += piece
+    assert one.samples == many.samples
