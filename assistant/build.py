@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from assistant.deeds import Deeds
+from assistant.model_catalogue import Kind
+from assistant.models import Need, at_hand, is_piper_voice, missing, needed
 from assistant.session import Engines, SessionSettings
 from assistant.settings import EndpointSection, Settings
+from assistant.skills import Running
 from assistant.turns import TurnSettings
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
@@ -53,6 +57,7 @@ class Workshop:
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[Chosen] = field(default_factory=list)
+    _deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, _local_now))
 
     async def engines(self) -> Engines:
         """The engines, loaded and warm. Raises EngineLoadError where a stage has none that works."""
@@ -72,7 +77,7 @@ class Workshop:
         except BaseException:
             await transcriber.aclose()
             raise
-        return Engines(vad, spare, transcriber, model, voice)
+        return Engines(vad, spare, transcriber, model, voice, self._deeds)
 
     @property
     def fallbacks(self) -> list[str]:
@@ -110,20 +115,78 @@ class Workshop:
     # ---- speech to text ----
 
     async def _transcriber(self, sentences: tuple[str, ...]) -> Transcriber:
+        wanted = self.settings.stt.engine
+        lacking = "" if wanted == "pocketsphinx" else self._missing("whisper")
+        if wanted == "faster-whisper" or not (lacking or wanted == "pocketsphinx"):
+            return await self._whisper("as configured" if wanted == "faster-whisper" else "auto: its model is at hand")
+        return await self._sphinx(sentences, lacking)
+
+    async def _whisper(self, why: str) -> Transcriber:
+        from audio.stt.whisper import WhisperTranscriber
+
+        stt = self.settings.stt
+        began_s = _now_s()
+        transcriber = WhisperTranscriber(
+            stt.model,
+            language=self.settings.assistant.language,
+            device=stt.device,
+            compute_type=stt.compute_type,
+            cpu_threads=stt.threads,
+            encoder_window=stt.encoder_window,
+            hot_words=stt.hot_words,
+            initial_prompt=stt.initial_prompt,
+        )
+        await self._timed(transcriber.load())
+        self._note("stt", transcriber.name, transcriber.detail, why, began_s)
+        return transcriber
+
+    async def _sphinx(self, sentences: tuple[str, ...], lacking: str) -> Transcriber:
         from audio.stt.pocketsphinx import PocketsphinxTranscriber
 
         began_s = _now_s()
         transcriber = PocketsphinxTranscriber(sentences, language=self.settings.assistant.language)
         await self._timed(transcriber.load())
-        why = (
-            "as configured" if self.settings.stt.engine == "pocketsphinx" else "auto: its model comes with the package"
-        )
-        self._note("stt", transcriber.name, transcriber.detail, why, began_s)
+        why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
+        self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking))
         return transcriber
+
+    def _missing(self, kind: Kind) -> str:
+        """What the best engine of a stage lacks; "" where its model is at hand."""
+        return next((missing(need) for need in needs(self.settings) if need.kind == kind and at_hand(need) is None), "")
 
     # ---- text to speech ----
 
     async def _voice(self) -> Voice:
+        wanted = self.settings.tts.engine
+        for_espeak = wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice))
+        lacking = "" if for_espeak else self._missing("piper")
+        if wanted == "piper" or not (for_espeak or lacking):
+            return await self._piper("as configured" if wanted == "piper" else "auto: its voice is at hand")
+        return await self._espeak(lacking)
+
+    async def _piper(self, why: str) -> Voice:
+        from audio.tts.piper import PiperTts
+
+        settings = self.settings.tts
+        need = next(need for need in needs(self.settings) if need.kind == "piper")
+        place = at_hand(need)
+        if place is None:
+            raise EngineLoadError(f"the Piper voice {need.name} is not at hand ({missing(need)}).")
+        began_s = _now_s()
+        voice = PiperTts(
+            str(place),
+            language=self.settings.assistant.language,
+            speaker=settings.speaker or None,
+            speed=settings.speed,
+            target_dbfs=settings.volume_dbfs,
+            threads=self.settings.stt.threads,
+            timeout_s=settings.timeout_s,
+        )
+        await self._timed(voice.load())
+        self._note("tts", voice.name, voice.detail, why, began_s)
+        return voice
+
+    async def _espeak(self, lacking: str) -> Voice:
         from audio.tts.espeak import EspeakVoice
 
         settings = self.settings.tts
@@ -136,8 +199,8 @@ class Workshop:
             timeout_s=settings.timeout_s,
         )
         await self._timed(voice.load())
-        why = "as configured" if settings.engine == "espeak-ng" else "auto: its voices come with the package"
-        self._note("tts", voice.name, voice.detail, why, began_s)
+        why = f"in place of piper: {lacking}" if lacking else "as configured"
+        self._note("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
 
     # ---- the model ----
@@ -155,9 +218,11 @@ class Workshop:
             fallback = False
             model = self._endpoint(endpoint)
             if self.settings.skills.enabled and self.settings.skills.before_llm:
-                model = SkillsFirst(skills, model, _local_now, language)
+                model = first = SkillsFirst(skills, model, _local_now, language, running=self._running)
+                self._deeds.effect_of = first.effect_of
         else:
-            model = SkillsChat(skills, _local_now, language)
+            model = alone = SkillsChat(skills, _local_now, language, running=self._running)
+            self._deeds.effect_of = alone.effect_of
             why, fallback = "in place of a language model: no [[llm.endpoints]] in config.toml", True
         await self._timed(model.load())
         self._note("llm", model.name, model.detail, why, began_s, fallback=fallback)
@@ -188,6 +253,9 @@ class Workshop:
         except ValueError as error:
             raise EngineLoadError(str(error)) from error
 
+    def _running(self) -> Running:
+        return self._deeds.timers.running(_now_s())
+
     async def _timed(self, loading: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -199,6 +267,17 @@ class Workshop:
 
     def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:
         self.chosen.append(Chosen(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
+
+
+def needs(settings: Settings) -> list[Need]:
+    """The models that these settings need."""
+    return needed(
+        language=settings.assistant.language,
+        stt_engine=settings.stt.engine,
+        stt_model=settings.stt.model,
+        tts_engine=settings.tts.engine,
+        voice=settings.tts.voice,
+    )
 
 
 def turn_settings(settings: Settings) -> TurnSettings:

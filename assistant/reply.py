@@ -17,7 +17,7 @@ from assistant.sentences import Sentences, Unit
 from assistant.trace import TurnTrace
 from assistant.turn_events import ReplyId
 from audio.errors import TtsError
-from audio.level import OnsetFinder
+from audio.level import OnsetFinder, amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
@@ -42,6 +42,7 @@ class Reply:
         script: What of the text was made into sound, and where.
         played: How much of the sound has left the speaker.
         answered_by: Who answers.
+        gain_db: How much louder than usual it is; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
         voice_failed: The synthesizer needs to be loaded again.
         unspoken: Text that no sound could be made of.
@@ -55,6 +56,7 @@ class Reply:
     voice_timeout_s: float
     on_unit: Callable[[ReplyId, str], None]
     answered_by: str
+    gain_db: float = 0.0
     error: str | None = None
     voice_failed: bool = False
     unspoken: list[str] = field(default_factory=list)
@@ -177,9 +179,10 @@ class Reply:
                     await self.gate.wait()
                     self.on_unit(self.id, unit.text)
                 self.script.add(chunk.pcm.size, chunk.marks)
+                pcm = amplified(chunk.pcm, self.gain_db)
                 if self._audible_from is None:
-                    self._audible_from = self._onset.feed(chunk.pcm)
-                if not await self.speaker.play(self.id, chunk.pcm):
+                    self._audible_from = self._onset.feed(pcm)
+                if not await self.speaker.play(self.id, pcm):
                     return
         if not sounded:
             self.unspoken.append(unit.text)

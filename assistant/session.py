@@ -16,6 +16,7 @@ from typing import assert_never
 import numpy as np
 
 from assistant.conversation import Conversation
+from assistant.deeds import Deeds
 from assistant.ears import Ears
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnTaken, UnitSpoken, WordsHeard
 from assistant.record import Outcome
@@ -56,7 +57,7 @@ from audio.stt import Transcriber, Words
 from audio.tts import Voice
 from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_samples
 from audio.vad import Vad, Voicing
-from llm.chat import ChatEvent, ChatModel
+from llm.chat import ChatEvent, ChatModel, Message
 
 LAST_REPLY_TIMEOUT_S = 60.0
 REAP_TIMEOUT_S = 2.0
@@ -70,6 +71,7 @@ class Engines:
 
     Attributes:
         spare_vad: Takes over, and says so, if `vad` fails.
+        deeds: What answers do besides being spoken.
     """
 
     vad: Vad
@@ -77,6 +79,7 @@ class Engines:
     transcriber: Transcriber
     model: ChatModel
     voice: Voice
+    deeds: Deeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ class _Attempt:
     asked_s: float = 0.0
     reply: Reply | None = None
     answering: asyncio.Task[None] | None = None
+    messages: tuple[Message, ...] = ()
+    take_back: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -164,6 +169,8 @@ class Session:
         voicing = self._detect(frame)
         self.recorder.frame(frame, voicing, self.microphone.clock)
         self._tell(Heard(frame.end, voicing))
+        for announcement in self.engines.deeds.due(self._now_s()):
+            self._tell(Asked(self._at, "announcement", announcement))
 
     def _detect(self, frame: Frame) -> Voicing:
         try:
@@ -206,7 +213,9 @@ class Session:
                 self._end(effect.reply)
                 self.recorder.drop(effect.reply, self._now_s(), effect.why)
             case Retract():
+                take_back = self._attempts[effect.reply].take_back
                 self._end(effect.reply)
+                take_back()
                 self.conversation.retract(effect.reply)
                 self.recorder.retract(effect.reply, self._now_s())
             case Interrupt():
@@ -264,15 +273,16 @@ class Session:
             error="speech recognition failed" if effect.unheard else None,
         )
         # The messages are taken now: a commit that follows at once adds the user's own.
-        answer = self._answer(reply, self._source(effect))
+        attempt.messages = () if effect.unheard or effect.recited else self.conversation.messages(effect.text)
+        answer = self._answer(reply, self._source(effect, attempt.messages))
         attempt.answering = self._tasks.create_task(answer, name=f"reply {effect.reply}")
 
-    def _source(self, effect: Prepare) -> AsyncGenerator[ChatEvent]:
+    def _source(self, effect: Prepare, messages: tuple[Message, ...]) -> AsyncGenerator[ChatEvent]:
         if effect.unheard:
             return recite(NOT_HEARD, by="apology")
         if effect.recited:
             return recite(effect.text, by="itself")
-        return self.engines.model.stream(self.conversation.messages(effect.text))
+        return self.engines.model.stream(messages)
 
     async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:
         await reply.run(source)
@@ -288,8 +298,12 @@ class Session:
             self._reply_over(reply.id)  # nothing was played, hence no report will come
 
     def _commit(self, effect: Commit) -> None:
-        reply = self._attempts[effect.reply].reply
+        attempt = self._attempts[effect.reply]
+        reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
+        if attempt.messages:
+            attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), self._now_s())
+        reply.gain_db = self.engines.deeds.gain_db
         self.recorder.commit(effect, self._now_s())
         self.conversation.commit(effect.reply, effect.text)
         self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough))

@@ -15,8 +15,10 @@ from assistant.setting_keys import About, Key, Section, keys_of
 
 Profile = Literal["eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
-SttEngine = Literal["auto", "pocketsphinx"]
-TtsEngine = Literal["auto", "espeak-ng"]
+SttEngine = Literal["auto", "faster-whisper", "pocketsphinx"]
+WhisperDevice = Literal["auto", "cpu", "cuda"]
+EncoderWindow = Literal["adaptive", "full"]
+TtsEngine = Literal["auto", "piper", "espeak-ng"]
 EndpointKind = Literal["openai"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
@@ -103,7 +105,32 @@ class VadSection(Section):
 class SttSection(Section):
     """Speech to text."""
 
-    engine: Annotated[SttEngine, About("Which recognizer; auto: the best one at hand.")] = "auto"
+    engine: Annotated[
+        SttEngine, About("Which recognizer; auto: faster-whisper where its model is at hand, else pocketsphinx.")
+    ] = "auto"
+    model: Annotated[
+        str,
+        About(
+            "faster-whisper's model: a name as `repartee models` lists them, or a folder.",
+            pattern=r".*\S.*",
+            form="a name or a folder",
+        ),
+    ] = "base.en"
+    device: Annotated[WhisperDevice, About("Where faster-whisper computes; auto: on CUDA where there is one.")] = "auto"
+    compute_type: Annotated[
+        str,
+        About(
+            "How it computes: int8, float16, int8_float16 ...; auto: int8 on a CPU, float16 on CUDA.",
+            pattern=r"[a-z0-9_]+",
+            form="a compute type of CTranslate2, or auto",
+        ),
+    ] = "auto"
+    threads: Annotated[int, About("Threads it computes with, on a CPU.", unit="threads", low=1, high=64)] = 2
+    encoder_window: Annotated[
+        EncoderWindow, About("How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s.")
+    ] = "adaptive"
+    hot_words: Annotated[str, About("Names and terms that it should expect; empty: none.")] = ""
+    initial_prompt: Annotated[str, About("Text as if said before, for its spelling; empty: none.")] = ""
     timeout_s: Annotated[
         float, About("Longest wait for the words once the turn is over.", unit="s", low=0.1, high=60)
     ] = 3.0
@@ -188,8 +215,11 @@ class SkillsSection(Section):
 class TtsSection(Section):
     """Text to speech."""
 
-    engine: Annotated[TtsEngine, About("Which voice engine; auto: the best one at hand.")] = "auto"
+    engine: Annotated[
+        TtsEngine, About("Which voice engine; auto: piper where its voice is at hand, else espeak-ng.")
+    ] = "auto"
     voice: Annotated[str, About("Voice, as the engine names it; empty: one of the conversation's language.")] = ""
+    speaker: Annotated[int, About("Which of piper's speakers, where a voice has several.", low=0, high=10000)] = 0
     speed: Annotated[float, About("How fast it speaks; 1 is the voice's own pace.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, About("Loudness of speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[

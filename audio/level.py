@@ -141,3 +141,10 @@ def soften(sound: npt.NDArray[np.float32]) -> Pcm:
         sound[over] = np.copysign(bent, sound[over])
     pcm: Pcm = np.rint(sound * (FULL_SCALE - 1)).astype(np.int16)
     return pcm
+
+
+def amplified(pcm: Pcm, gain_db: float) -> Pcm:
+    """The same sound, louder or softer, its peaks bent rather than cut; itself where the gain is 0."""
+    if gain_db == 0:
+        return pcm
+    return soften(pcm.astype(np.float32) / FULL_SCALE * np.float32(10 ** (gain_db / 20)))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from rehearsal import LoudnessVad, Performance, Says, ScriptedMicrophone, ScriptedTranscriber, ScriptedVoice
+from rehearsal import NOON, LoudnessVad, Performance, Says, ScriptedMicrophone, ScriptedTranscriber, ScriptedVoice
 
 from assistant.conversation import Conversation
+from assistant.deeds import Deeds
 from assistant.facts import Fact
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
@@ -84,7 +85,8 @@ class Hold:
 
 def scripted(says: list[Says], length_ms: int, model: ChatModel, turns: TurnSettings) -> Hold:
     """A conversation whose person, detector, recognizer and voice are scripted, and whose model is real."""
-    engines = Engines(LoudnessVad(), LoudnessVad("spare"), ScriptedTranscriber(says), model, ScriptedVoice())
+    ears, deeds = ScriptedTranscriber(says), Deeds(lambda _messages: None, lambda: NOON)
+    engines = Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, ScriptedVoice(), deeds)
     return Hold(ScriptedMicrophone(says, length_ms), engines, turns, keep_words=False)
 
 

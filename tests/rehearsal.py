@@ -7,12 +7,14 @@ of the person (loud or silent frames), the detector that hears it, the words, th
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from virtual_time import run_virtual
 
 from assistant.conversation import Conversation
+from assistant.deeds import Deeds
 from assistant.facts import Fact, Trouble, UnitSpoken
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
@@ -28,6 +30,8 @@ from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples
 from audio.vad import Voicing
 from llm.chat import ChatEvent, Finished, Message, Queued, Sent, Token
 from llm.errors import LlmError
+
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 WORD_MS = 200
 """How long the scripted voice takes for a word."""
@@ -291,6 +295,7 @@ class Rehearsal:
     transcriber: ScriptedTranscriber = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
+    deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, lambda: NOON))
     cues: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -335,7 +340,7 @@ class Rehearsal:
         session = Session(
             ScriptedMicrophone(self.says, self.length_ms),
             speaker,
-            Engines(self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice),
+            Engines(self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds),
             Turns(self.turns),
             conversation,
             recorder,

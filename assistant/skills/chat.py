@@ -1,13 +1,70 @@
-"""The skills as a language model: alone, or in front of a real one."""
+"""The skills as a language model: alone, or in front of a real one.
+
+Streaming an answer does nothing but speak: a reply is prepared before it is certain that the turn is over. What an
+answer is to do besides is asked for by whoever commits the turn: `effect_of` the same messages.
+"""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from assistant.skills import Answer, SkillContext
+from assistant.skills import Answer, Running, SkillContext, SkillEffect
 from assistant.skills.skills import Skills, no_model_answer
 from llm.chat import Answering, ChatEvent, ChatModel, Finished, Message, Token
+
+
+def _none_running() -> Running:
+    return Running()
+
+
+class Asking:
+    """Asks the skills about the last words of a conversation, once for the same messages.
+
+    Args:
+        skills: Shared between conversations.
+        now: The local time with its zone, asked once per answer.
+        language: Of the conversation, as a BCP 47 tag.
+        running: The timers and alarms that are set, asked once per answer.
+        rng: Where coins and dice get their luck.
+    """
+
+    def __init__(
+        self,
+        skills: Skills,
+        now: Callable[[], datetime],
+        language: str,
+        running: Callable[[], Running],
+        rng: random.Random,
+    ) -> None:
+        self._skills = skills
+        self._now = now
+        self._language = language
+        self._running = running
+        self._rng = rng
+        self._latest: tuple[Sequence[Message], Answer | None] | None = None
+
+    async def load(self) -> None:
+        """Build the sentence tables."""
+        await asyncio.to_thread(self._skills.load)
+
+    def answer(self, messages: Sequence[Message]) -> Answer | None:
+        """The skills' answer; the very same one for the very same object, so that what is done is what was said."""
+        if self._latest is not None and self._latest[0] is messages:
+            return self._latest[1]
+        said = _last(messages, "user")
+        answer = None if said is None else self._skills.answer(said, self._context(messages))
+        self._latest = (messages, answer)
+        return answer
+
+    def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
+        """What the answer to `messages` is to do."""
+        answer = self.answer(messages)
+        return None if answer is None else answer.effect
+
+    def _context(self, messages: Sequence[Message]) -> SkillContext:
+        return SkillContext(self._now(), _last(messages, "assistant"), self._language, self._running(), self._rng)
 
 
 class SkillsChat:
@@ -17,14 +74,22 @@ class SkillsChat:
         skills: Shared between conversations.
         now: The local time with its zone, asked once per answer.
         language: Of the conversation, as a BCP 47 tag.
+        running: The timers and alarms that are set, asked once per answer.
+        rng: Where coins and dice get their luck.
     """
 
     name = "skills"
 
-    def __init__(self, skills: Skills, now: Callable[[], datetime], language: str = "en") -> None:
-        self._skills = skills
-        self._now = now
-        self._language = language
+    def __init__(
+        self,
+        skills: Skills,
+        now: Callable[[], datetime],
+        language: str = "en",
+        *,
+        running: Callable[[], Running] = _none_running,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom())
 
     @property
     def detail(self) -> str:
@@ -33,11 +98,15 @@ class SkillsChat:
 
     async def load(self) -> None:
         """Build the sentence tables."""
-        await asyncio.to_thread(self._skills.load)
+        await self._asking.load()
+
+    def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
+        """What is to be done once the turn that asked `messages` is committed; None for most."""
+        return self._asking.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
         """The skill's answer, or the sentence that there is no model."""
-        answer = _answer(self._skills, messages, self._now(), self._language)
+        answer = self._asking.answer(messages)
         text = answer.text if answer else no_model_answer(_last(messages, "user") or "")
         for event in _spoken_events(text):
             yield event
@@ -54,15 +123,24 @@ class SkillsFirst:
         model: Answers what no skill understands.
         now: The local time with its zone, asked once per answer.
         language: Of the conversation, as a BCP 47 tag.
+        running: The timers and alarms that are set, asked once per answer.
+        rng: Where coins and dice get their luck.
     """
 
     name = "skills"
 
-    def __init__(self, skills: Skills, model: ChatModel, now: Callable[[], datetime], language: str = "en") -> None:
-        self._skills = skills
+    def __init__(
+        self,
+        skills: Skills,
+        model: ChatModel,
+        now: Callable[[], datetime],
+        language: str = "en",
+        *,
+        running: Callable[[], Running] = _none_running,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom())
         self._model = model
-        self._now = now
-        self._language = language
 
     @property
     def detail(self) -> str:
@@ -71,17 +149,21 @@ class SkillsFirst:
 
     async def load(self) -> None:
         """Build the sentence tables and get the model ready."""
-        await asyncio.to_thread(self._skills.load)
+        await self._asking.load()
         await self._model.load()
 
     def route(self, messages: Sequence[Message]) -> str:
         """Who will answer: "skills" or the model's name. For the trace; `stream` matches no second time."""
-        answer = _answer(self._skills, messages, self._now(), self._language)
+        answer = self._asking.answer(messages)
         return self._model.name if answer is None else self.name
+
+    def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
+        """What is to be done once the turn that asked `messages` is committed; None for most, and for the model."""
+        return self._asking.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
         """Who answers, then the skill's answer or the model's events as they come. Raises LlmError."""
-        answer = _answer(self._skills, messages, self._now(), self._language)
+        answer = self._asking.answer(messages)
         if answer is not None:
             yield Answering(self.name)
             for spoken in _spoken_events(answer.text):
@@ -98,13 +180,6 @@ class SkillsFirst:
     async def aclose(self) -> None:
         """Close the model behind."""
         await self._model.aclose()
-
-
-def _answer(skills: Skills, messages: Sequence[Message], now: datetime, language: str) -> Answer | None:
-    said = _last(messages, "user")
-    if said is None:
-        return None
-    return skills.answer(said, SkillContext(now, _last(messages, "assistant"), language))
 
 
 def _last(messages: Sequence[Message], role: str) -> str | None:

@@ -15,14 +15,22 @@ from hassil.expression import (
     Sequence,
     TextChunk,
 )
-from hassil.intents import TextSlotList
+from hassil.intents import TextSlotList, WildcardSlotList
 from num2words import num2words
 
 from assistant.skills.measures import UNITS, Dimension
 from assistant.skills.sentences import Sentences
+from assistant.skills.spelling import EVERYDAY
 
 # Sentences from one template; the longest lists (cities, units, numbers) stand in five templates or more each.
 _PER_TEMPLATE = 40
+# What is asked more seldom, in many words for the same: fewer, so that they do not outweigh the rest.
+_SELDOM = ("days_", "day_of", "alarm_", "timer_", "dice", "pick_", "fast", "slow")
+_PER_SELDOM_TEMPLATE = 12
+_TIME_UNITS = ("seconds", "minutes", "minutes", "hours", "second", "minute", "hour")  # not those that are only written
+_HOURS = tuple(str(num2words(hour)) for hour in range(1, 13))
+_MINUTES = tuple(str(num2words(minute)).replace("-", " ") for minute in range(5, 60, 5))
+_DAYS = tuple(str(num2words(day)).replace("-", " ") for day in range(1, 31))
 # So many draws without a new sentence, and a small template is taken to be exhausted.
 _FRUITLESS_DRAWS = 20
 _WHOLE_NUMBERS = (*range(101), 106, 120, 144, 150, 180, 200, 212, 250, 300, 365, 500, 750, 1000, 1500, 2000)
@@ -30,11 +38,14 @@ _NUMBERS = (
     *(str(num2words(number)).replace("-", " ").replace(",", "") for number in _WHOLE_NUMBERS),
     *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
 )
+# Stands for any name. Not sampled: with twenty names, and even with six, a plain "set timer for ten minutes" of
+# tests/recordings was no longer heard as one.
+_ANY_NAME = "..."
 # What people put around a request most often; every opening with every sentence would drown the rest.
 _ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
 _ORDERING = ("please {}", "{} please", "hey {}", "can you {}", "could you {} please")
 _FRAMES = dict.fromkeys(("time", "date", "weather"), _ASKING)
-_FRAMES |= dict.fromkeys(("lights", "timers", "music", "repeat", "alarms"), _ORDERING)
+_FRAMES |= dict.fromkeys(("lights", "timer_set", "timer_cancel", "music", "repeat", "alarm_set"), _ORDERING)
 _WRONG_ARTICLE = re.compile(r"\ban (?![aeiou]|hour)|\ba (?=[aeiou]|hour)")
 
 
@@ -44,9 +55,10 @@ def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) ->
     found: dict[str, None] = {}
     for intent in sentences.intents.intents.values():
         frames = _FRAMES.get(intent.name, ())
+        most = _PER_SELDOM_TEMPLATE if intent.name.startswith(_SELDOM) else _PER_TEMPLATE
         for data in intent.data:
             for template in data.sentences:
-                for sentence in _draw(template, sentences, rng):
+                for sentence in _draw(template, sentences, rng, most):
                     found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
                     if frames:
                         found[rng.choice(frames).format(sentence)] = None
@@ -55,25 +67,33 @@ def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) ->
 
 
 def _everyday() -> Iterator[str]:
-    """What is asked most, which a random walk may miss: timers and small sums."""
+    """What is asked most, which a random walk may miss: timers, small sums, and the spelling of hard words."""
+    for word in EVERYDAY:
+        yield from (f"spell {word}", f"how do you spell {word}")
     for number in (*range(1, 21), 25, 30, 40, 45, 50, 60, 90):
         words = str(num2words(number)).replace("-", " ")
         for unit in ("second", "minute", "hour"):
             length = f"{words} {unit}" if number == 1 else f"{words} {unit}s"
             yield from (f"set a timer for {length}", f"set a {words} {unit} timer", f"start a timer for {length}")
+            yield f"set timer for {length}"
+    # Every verb with every unit: a command is only taken if its very shape, numbers apart, is among the sentences.
+    for verb in ("set", "start", "create", "make", "begin", "add", "give me", "set up", "put on"):
+        yield f"{verb} timer"
+        for unit in ("seconds", "minutes", "hours"):
+            yield from (f"{verb} timer for ten {unit}", f"{verb} a timer for ten {unit}")
         for operation in ("plus", "minus", "times", "divided by"):
             for other in (2, 3, 5, 7, 9, 10, 12):
                 yield f"what's {words} {operation} {num2words(other)}"
                 yield f"what is {num2words(other)} {operation} {words}"
 
 
-def _draw(template: Sentence, sentences: Sentences, rng: random.Random) -> Iterator[str]:
+def _draw(template: Sentence, sentences: Sentences, rng: random.Random, most: int) -> Iterator[str]:
     drawn: set[str] = set()
     fruitless = 0
-    while len(drawn) < _PER_TEMPLATE and fruitless < _FRUITLESS_DRAWS:
+    while len(drawn) < most and fruitless < _FRUITLESS_DRAWS:
         walk = _Walk(sentences, rng, rng.choice(tuple(Dimension)))
         sentence = " ".join("".join(walk.words(template.expression)).split())
-        if sentence in drawn or _WRONG_ARTICLE.search(sentence):
+        if sentence in drawn or _ANY_NAME in sentence or _WRONG_ARTICLE.search(sentence):
             fruitless += 1
             continue
         fruitless = 0
@@ -118,6 +138,16 @@ class _Walk:
         match reference.list_name, reference.slot_name:
             case "number", "times":
                 yield "one"
+            case "number", "h":
+                yield self._rng.choice(_HOURS)
+            case "number", "m":
+                yield self._rng.choice(_MINUTES)
+            case "number", "d" | "od":
+                yield self._rng.choice(_DAYS)
+            case "number", "q":
+                yield "three"
+            case "time_unit", _:
+                yield self._rng.choice(_TIME_UNITS)
             case "number", _:
                 yield self._rng.choice(_NUMBERS)
             case "unit", _:
@@ -126,5 +156,8 @@ class _Walk:
                 yield self._rng.choice(self._units).one.lower()
             case name, _:
                 values = self._intents.slot_lists[name]
+                if isinstance(values, WildcardSlotList):
+                    yield _ANY_NAME
+                    return
                 assert isinstance(values, TextSlotList)
                 yield from self.words(self._rng.choice(values.values).text_in)

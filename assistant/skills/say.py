@@ -97,7 +97,12 @@ def say_month(day: date) -> str:
 
 def say_date(day: date) -> str:
     """ "Friday, November twentieth"."""
-    return f"{say_weekday(day)}, {say_month(day)} {num2words(day.day, to='ordinal')}"
+    return f"{say_weekday(day)}, {say_month(day)} {say_ordinal(day.day)}"
+
+
+def say_ordinal(number: int) -> str:
+    """ "twentieth"."""
+    return str(num2words(number, to="ordinal"))
 
 
 def say_year(year: int) -> str:

@@ -1,6 +1,6 @@
 """Sentence templates (YAML, hassil) against words: which intent, with which values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.resources import files
 
@@ -13,10 +13,22 @@ from assistant.skills.measures import UNIT_OF, UNITS
 from assistant.skills.numerals import find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame
 
-_TEMPLATES = ("clock", "cities", "arithmetic", "conversion", "conversation", "missing")
+_TEMPLATES = (
+    *("clock", "cities", "days", "timers", "alarms", "arithmetic", "conversion", "chance", "conversation", "voice"),
+    "missing",
+)
 # In the templates {number} matches the place of a number among those found, never its value: hassil's own
 # ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
+_MOST_NAME_WORDS = 3
+# A name is whatever stands in its place, so it must not be half of another sentence: "a timer for five minutes for me
+# and the dog".
+_NOT_IN_NAMES = frozenset(
+    "a about after again all alarm an and another any at because before both but by called can count countdown do "
+    "every everyone for from hour hours how i if in is it labeled left me min minute minutes more my named no not of "
+    "off on one or over please remind second seconds set so some start stop tell than that the them then this time "
+    "timer timers to turn until us was what when while who why will with work works you your".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,7 @@ class Sentences:
     def __init__(self) -> None:
         self.intents = load_intents()
         self.wording = load_wording()
+        self._as_heard = replace(self.wording, contractions={})
 
     def zone_names(self) -> set[str]:
         """The time zones of all places that are understood."""
@@ -89,13 +102,17 @@ class Sentences:
         bare = without_frame(words, self.wording)
         return self._match(words) or (self._match(bare) if bare != words else None)
 
+    def heard(self, text: str) -> tuple[str, ...]:
+        """The words of `text` as they were heard, without the politeness around them."""
+        return without_frame(plain_words(text, self._as_heard), self._as_heard)
+
     def _match(self, words: tuple[str, ...]) -> Found | None:
         numbered = find_numbers(words)
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
         text = " ".join(numbered.words)
         for result in recognize_all(text, self.intents):
-            if _at_word_borders(result, text):
+            if _at_word_borders(result, text) and _well_named(result):
                 return _found(result, numbered.numbers)
         return None
 
@@ -113,6 +130,16 @@ def _at_word_borders(result: RecognizeResult, text: str) -> bool:
     return True
 
 
+def _well_named(result: RecognizeResult) -> bool:
+    """Whether what stands in the place of a name can be one."""
+    names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard]
+    return all(
+        0 < len(words) <= _MOST_NAME_WORDS
+        and all(word.replace("'", "").isalpha() and word not in _NOT_IN_NAMES for word in words)
+        for words in names
+    )
+
+
 def _found(result: RecognizeResult, found_numbers: tuple[Fraction, ...]) -> Found:
     values: dict[str, str] = {}
     said: dict[str, str] = {}
@@ -121,6 +148,6 @@ def _found(result: RecognizeResult, found_numbers: tuple[Fraction, ...]) -> Foun
         if isinstance(entity.value, int):
             numbers[entity.name] = found_numbers[entity.value]
         else:
-            values[entity.name], said[entity.name] = str(entity.value), entity.text.strip()
+            values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     answer = (result.intent_metadata or {}).get("answer")
     return Found(result.intent.name, values, said, numbers, None if answer is None else str(answer))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from importlib.resources import files
 
-from assistant.skills import Answer, Reply, SkillContext
+from assistant.skills import Answer, ChangeVolume, Deed, Reply, SkillContext
+from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
+from assistant.skills.chance import flip_coin, pick_number, roll_dice
 from assistant.skills.clock import (
     date_of_other_day,
     load_zones,
@@ -17,13 +19,18 @@ from assistant.skills.clock import (
     time_elsewhere,
 )
 from assistant.skills.conversion import CONVERSION, convert_units
+from assistant.skills.days import days_between, days_since, days_until, tell_weekday
 from assistant.skills.samples import sample_sentences
 from assistant.skills.sentences import Found, Sentences
+from assistant.skills.spelling import spelling_of
+from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 
 # What was found becomes a reply, or None where the words turn out to be half understood.
 _Binder = Callable[[Found], Reply | None]
 
 UNDERSTOOD = "understood.txt"
+
+_SPEED_IS_SET = "I can't change my pace while we talk. It is set in config.toml, under tts.speed."
 
 _WARM_UP = (
     "what time is it in london",
@@ -31,6 +38,8 @@ _WARM_UP = (
     "how many feet are in a mile",
     "please turn on the light in the kitchen",
     "set a timer for five minutes",
+    "set an alarm for seven thirty",
+    "how many days are there until christmas",
     "tell me a story about a dragon",
 )
 
@@ -88,8 +97,9 @@ class Skills:
         latest = self._latest  # read once: another thread may replace it
         if latest is not None and latest[0] == text:
             return latest[1]
-        found = self._sentences.find(text)
-        match = None if found is None else self._bind(found)
+        spelling = spelling_of(self._sentences.heard(text))
+        found = self._sentences.find(text) if spelling is None else None
+        match = Match("spelling", _always(spelling)) if spelling else None if found is None else self._bind(found)
         self._latest = (text, match)
         return match
 
@@ -98,7 +108,10 @@ class Skills:
         if context.language.partition("-")[0].lower() != "en":
             return None
         match = self.match(text)
-        return None if match is None else Answer(match.reply(context), match.skill)
+        if match is None:
+            return None
+        said = match.reply(context)
+        return Answer(said.text, match.skill, said.effect) if isinstance(said, Deed) else Answer(said, match.skill)
 
     def sample(self) -> tuple[str, ...]:
         """A sample of what is understood, lower case and without digits, the same at every call.
@@ -129,6 +142,27 @@ def _binders(zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
         "month": ("date", lambda _found: tell_month),
         # "say that one more time" is understood, "say that five more times" is not
         "repeat": ("repeat", lambda found: _repeat if found.numbers.get("times", 1) == 1 else None),
+        "days_until": ("days", days_until),
+        "days_since": ("days", days_since),
+        "days_between": ("days", days_between),
+        "day_of_date": ("days", tell_weekday),
+        "timer_set": ("timers", set_timer),
+        "timer_cancel": ("timers", cancel_timers),
+        "timer_pause": ("timers", pause_timers),
+        "timer_resume": ("timers", resume_timers),
+        "timer_left": ("timers", tell_time_left),
+        "alarm_set": ("alarms", set_alarm),
+        "alarm_wake": ("alarms", set_alarm),
+        "alarm_in": ("alarms", set_alarm_in),
+        "alarm_cancel": ("alarms", cancel_alarms),
+        "alarm_list": ("alarms", lambda _found: tell_alarms),
+        "coin": ("chance", lambda _found: flip_coin),
+        "dice": ("chance", roll_dice),
+        "pick_number": ("chance", pick_number),
+        "louder": ("voice", lambda found: _change_volume(found, 1)),
+        "quieter": ("voice", lambda found: _change_volume(found, -1)),
+        "faster": ("voice", lambda _found: _always(_SPEED_IS_SET)),
+        "slower": ("voice", lambda _found: _always(_SPEED_IS_SET)),
         **dict.fromkeys(ARITHMETIC, ("arithmetic", calculate)),
         **dict.fromkeys(CONVERSION, ("conversion", convert_units)),
     }
@@ -136,6 +170,11 @@ def _binders(zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
 
 def _repeat(context: SkillContext) -> str:
     return context.last_reply or "I haven't said anything yet."
+
+
+def _change_volume(found: Found, sign: int) -> Reply:
+    step_db = {"little": 3.0, "much": 10.0}.get(found.values.get("how_much", ""), 6.0)
+    return lambda _context: Deed("Louder." if sign > 0 else "Quieter.", ChangeVolume(sign * step_db))
 
 
 def _always(text: str) -> Reply:

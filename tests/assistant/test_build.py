@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
@@ -57,7 +58,45 @@ def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() ->
     assert by == "skills"
     assert text.startswith("It's ")
     assert [chosen.stage for chosen in shop.chosen] == ["vad", "stt", "tts", "llm"]
-    assert shop.fallbacks == ["llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml"]
+    assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in shop.fallbacks
+
+
+@pytest.mark.slow
+def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    shop = workshop()
+    asked(shop, WHAT_TIME)
+    assert [(chosen.stage, chosen.name, chosen.fallback) for chosen in shop.chosen[1:3]] == [
+        ("stt", "pocketsphinx", True),
+        ("tts", "espeak-ng", True),
+    ]
+    assert "repartee models pull base.en" in shop.chosen[1].why
+    assert "repartee models pull en_US" in shop.chosen[2].why
+
+
+@pytest.mark.slow
+def test_what_was_asked_for_is_no_fallback() -> None:
+    shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
+    asked(shop, WHAT_TIME)
+    assert [chosen.fallback for chosen in shop.chosen] == [False, False, False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [("stt.engine=faster-whisper", "models pull base.en"), ("tts.engine=piper", "models pull en_US")],
+)
+def test_an_engine_without_its_model_is_refused_with_the_remedy(
+    override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytest.raises(EngineLoadError, match=told):
+        asyncio.run(workshop(override).engines())
 
 
 @pytest.mark.slow

@@ -197,7 +197,7 @@ def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
         ("[tts]\nspeed = nan", "given.toml:2: tts.speed = nan: must be a number from 0.5 to 2"),
         ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
-        ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto" or "espeak-ng"'),
+        ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto", "piper" or "espeak-ng"'),
         (
             '\n[turn]\nprofile = "hasty"',
             'given.toml:3: turn.profile = "hasty": must be "eager", "balanced" or "patient"',

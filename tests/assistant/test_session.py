@@ -1,10 +1,13 @@
 """Whole conversations in virtual time; scripted are only the people and the engines."""
 
+from collections.abc import Sequence
+
 import pytest
 from rehearsal import LoudnessVad, Performance, Rehearsal, Says
 
 from assistant.facts import ReplyCut, SpeechStarted, TurnTaken, UnitSpoken
 from assistant.session import NOT_HEARD, SessionSettings
+from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turns import TurnSettings
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmUnreachable
@@ -403,3 +406,62 @@ def test_what_was_spoken_is_not_listed_as_unspoken() -> None:
     told = next(trouble for trouble in performance.troubles if trouble.startswith("not spoken"))
     assert told == "not spoken: And all is well."
     assert performance.records[0].outcome == "answered"
+
+
+# ---- what answers do besides being spoken ----
+
+
+def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
+    """The second attempt at an answer sets a longer timer than the first."""
+    rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
+
+    def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
+        words = messages[-1].content
+        if words == "louder":
+            return ChangeVolume(6.0)
+        if not words.startswith("set a timer"):
+            return None
+        return SetTimer(8 if "eight" in words else 3, None, f"Ring: {words}.")
+
+    rehearsal.deeds.effect_of = effect_of
+    return rehearsal
+
+
+def test_a_timer_rings_in_the_conversation() -> None:
+    says = [Says(1000, 1800, "set a timer for three seconds")]
+    performance = timer_rehearsal(says, length_ms=9000, replies=("It is set.",)).perform()
+    first, second = performance.records
+    assert performance.units == ["It is set.", "Ring: set a timer for three seconds."]
+    assert (second.response_latency_ms, second.no_latency_reason) == (None, "announcement")
+    commit_ms = next(event.at_ms for event in first.events if event.name == "commit")
+    assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
+
+
+def test_a_timer_that_is_due_while_somebody_speaks_waits_for_the_answer() -> None:
+    says = [Says(1000, 1800, "set a timer for three seconds"), Says(4800, 6000, "what time is it")]
+    performance = timer_rehearsal(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).perform()
+    assert performance.units == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
+
+
+def test_a_retracted_turn_takes_its_timer_back() -> None:
+    says = [Says(1000, 1800, "set a timer for"), Says(2300, 2900, "eight seconds")]
+    rehearsal = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",))
+    performance = rehearsal.perform()
+    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+
+
+def test_nothing_speculative_sets_a_timer() -> None:
+    says = [Says(1000, 1800, "set a timer for"), Says(2040, 2600, "eight seconds")]
+    settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+    performance = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",), turns=settings).perform()
+    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+
+
+def test_louder_is_louder_from_the_answer_on() -> None:
+    says = [TIME, Says(5000, 5800, "louder")]
+    performance = timer_rehearsal(says, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).perform()
+    first, second = (record.playout_start_ms for record in performance.records)
+    assert first is not None
+    assert second is not None
+    before, after = loudness(performance, first + 50, first + 150), loudness(performance, second + 20, second + 120)
+    assert after == pytest.approx(2 * before, rel=0.1)

@@ -1,14 +1,17 @@
 """The skills as a ChatModel, alone and in front of a model."""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 
 import pytest
 
+from assistant.skills import Running, SetAlarm, SetTimer
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import Found
 from assistant.skills.skills import Skills
+from assistant.timers import Timers
 from llm.chat import Answering, ChatEvent, ChatModel, Finished, Message, Token
 from llm.errors import LlmUnreachable
 
@@ -193,3 +196,40 @@ def test_the_route_is_not_matched_twice(skills: Skills, monkeypatch: pytest.Monk
         first.route(user(said))
         events_of(first, user(said))
     assert found == ["what is three plus four", "tell me a story"]
+
+
+@pytest.mark.parametrize("in_front", [False, True])
+def test_what_is_to_be_done_waits_for_whoever_commits(skills: Skills, in_front: bool) -> None:
+    timers = Timers()
+
+    def running() -> Running:
+        return timers.running(100.0)
+
+    alone = SkillsChat(skills, lambda: NOW, running=running)
+    model = SkillsFirst(skills, Script(Finished("stop")), lambda: NOW, running=running) if in_front else alone
+    messages = user("set a timer for ten minutes")
+    for _ in range(3):  # three attempts of a turn that goes on
+        assert text_of(events_of(model, messages)) == "Your ten minute timer is set."
+    assert timers.running(100.0) == Running()
+    effect = model.effect_of(messages)
+    assert effect == SetTimer(600.0, None, "Your ten minute timer is done.")
+    timers.apply(effect, 100.0)
+    assert text_of(events_of(model, user("how much time is left"))) == "Ten minutes are left."
+    assert model.effect_of(user("how much time is left")) is None
+    assert model.effect_of(user("tell me a story")) is None
+    assert model.effect_of([]) is None
+
+
+def test_what_is_done_is_what_was_said(skills: Skills) -> None:
+    moments = iter([NOW, NOW.replace(hour=23)])
+    model = SkillsChat(skills, lambda: next(moments))
+    messages = user("set an alarm for ten fifty")
+    assert text_of(events_of(model, messages)) == "Your alarm is set for ten fifty PM."
+    effect = model.effect_of(messages)  # eighteen minutes later it would be the next morning's
+    assert isinstance(effect, SetAlarm)
+    assert effect.at == NOW.replace(minute=50, tzinfo=None)
+
+
+def test_the_luck_can_be_handed_in(skills: Skills) -> None:
+    model = SkillsChat(skills, lambda: NOW, rng=random.Random(1))
+    assert text_of(events_of(model, user("roll two dice"))) == "Two and five: seven."

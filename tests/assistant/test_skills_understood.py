@@ -1,5 +1,6 @@
 """What is understood and what is said to it, one table for all skills."""
 
+import random
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -12,8 +13,8 @@ LAST_REPLY = "Seven times eight is fifty-six."
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
 
 HELP = (
-    "By myself I can tell the time and the date, do arithmetic, convert units, and repeat what I said. "
-    "For everything else I ask a language model, when one is connected."
+    "By myself I can tell the time and the date, count days, do arithmetic, convert units, set timers and alarms, "
+    "spell words, and roll dice. For everything else I ask a language model, when one is connected."
 )
 
 UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
@@ -297,6 +298,11 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "Nevermind.",
         "forget it",
         "cancel that",
+        "stop",
+        "Stop it.",
+        "be quiet",
+        "that's enough",
+        "shut up",
     ),
     ("lights", "I can't switch lights: no home is connected to me."): (
         "turn on the lights",
@@ -327,26 +333,238 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "next song",
         "skip this song",
     ),
-    ("volume", "I can't change the volume. Please use the control of your speaker."): (
-        "turn up the volume",
-        "turn the volume down",
+    ("volume", "I can only speak louder or quieter than now. Please use the control of your speaker."): (
+        "set the volume to fifty percent",
+        "mute the sound",
+    ),
+    ("snooze", "I can't snooze an alarm. Please set another one."): ("snooze", "snooze the alarm"),
+    ("voice", "Louder."): (
+        "louder",
         "speak louder",
+        "Could you speak a bit louder, please?",
+        "speak up",
+        "turn up the volume",
+        "turn it up",
+        "volume up",
+        "make it louder",
+        "you are too quiet",
     ),
-    ("timers", "I can't set timers yet."): (
-        "set a timer",
-        "set a timer for five minutes",
-        "Set a five minute timer.",
-        "set a timer for 1 hour and 30 minutes",
+    ("voice", "Quieter."): (
+        "quieter please",
+        "turn the volume down",
+        "talk more softly",
+        "lower your volume",
+        "be quieter",
+        "turn yourself down a little",
+    ),
+    ("voice", "I can't change my pace while we talk. It is set in config.toml, under tts.speed."): (
+        "faster",
+        "speak faster",
+        "can you talk a little faster",
+        "speed up",
+        "slower",
+        "speak more slowly please",
+        "slow down",
+        "you're talking too fast",
+        "not so fast",
+    ),
+    ("timers", "For how long? Say, for example: set a timer for ten minutes."): ("set a timer", "start a countdown"),
+    ("timers", "Your ten minute timer is set."): (
+        "set a timer for ten minutes",
+        "set timer for ten minutes",
+        "Set a timer for 10 minutes.",
+        "set a ten-minute timer",
+        "timer for ten minutes",
+        "ten minute timer please",
+        "can you start a timer for ten minutes",
+        "give me a ten minute timer",
+        "count down from ten minutes",
+        "set another timer for ten minutes",
+        "set a timer for six hundred seconds",
+        "set a timer for 10 mins",
+    ),
+    ("timers", "Your five minute timer is set."): ("set a timer for five minutes", "Set a five minute timer."),
+    ("timers", "Your one minute timer is set."): ("set a timer for a minute", "set a one minute timer"),
+    ("timers", "Your one hour timer is set."): ("set a timer for an hour", "start a sixty minute timer"),
+    ("timers", "Your twenty-four hour timer is set."): ("set a timer for a day",),
+    ("timers", "Your thirty minute timer is set."): (
         "start a timer for half an hour",
+        "set a half hour timer",
+    ),
+    ("timers", "Your fifteen minute timer is set."): ("set a timer for a quarter of an hour",),
+    ("timers", "Your forty-five minute timer is set."): ("set a timer for three quarters of an hour",),
+    ("timers", "Your timer for one minute and thirty seconds is set."): (
+        "set a ninety second timer",
+        "set a timer for one and a half minutes",
+        "set a timer for a minute and a half",
+        "set a timer for one minute thirty seconds",
+    ),
+    ("timers", "Your timer for one hour and thirty minutes is set."): (
+        "set a timer for 1 hour and 30 minutes",
+        "set a timer for an hour and a half",
+        "set a timer for one point five hours",
+        "set a timer for an hour and thirty minutes",
+    ),
+    ("timers", "Your timer for two hours, three minutes, and four seconds is set."): (
+        "set a timer for two hours three minutes and four seconds",
+    ),
+    ("timers", "Your five minute timer for eggs is set."): (
+        "set a five minute timer for the eggs",
+        "set a timer for five minutes for the eggs",
+        "set a timer for the eggs for five minutes",
+        "set a five minute timer called eggs",
+        "set an eggs timer for five minutes",
+    ),
+    ("timers", "Your twenty minute timer for pizza is set."): (
+        "set a pizza timer for twenty minutes",
+        "set a twenty minute pizza timer",
+    ),
+    ("timers", "Your thirty minute timer for green bean stew is set."): (
+        "set a timer for the green bean stew for half an hour",
+    ),
+    ("timers", "That is too long: a timer runs for twenty-four hours at most."): (
+        "set a timer for thirty hours",
+        "set a timer for two days",
+    ),
+    ("timers", "That is too short: a timer runs for one second at least."): (
+        "set a timer for zero seconds",
+        "set a timer for zero point five seconds",
+        "set a timer for minus five minutes",
+    ),
+    ("timers", "There is no timer."): (
         "cancel the timer",
+        "stop the timer",
+        "turn off the timer",
+        "cancel all timers",
+        "cancel both timers",
+        "cancel the pasta timer",
+        "stop my ten minute timer",
+        "cancel the timer for the eggs",
+        "pause the timer",
+        "resume the timer",
+        "how much time is left",
+        "how much time is left on the timer",
+        "How much time do I have left?",
+        "how long is left on my timer",
+        "how much longer on the pasta timer",
+        "how many minutes are left",
+        "when is the timer done",
+        "check the timer",
+        "what timers do i have",
+        "are there any timers",
+        "is a timer running",
     ),
-    ("alarms", "I can't set alarms yet."): (
+    ("alarms", "At what time? Say, for example: set an alarm for seven thirty."): (
         "set an alarm",
-        "set an alarm for seven a.m.",
-        "Set an alarm for 7:30.",
-        "wake me up at six thirty",
         "wake me up tomorrow",
+        "set an alarm for tomorrow morning",
     ),
+    ("alarms", "Your alarm is set for seven AM tomorrow."): (
+        "set an alarm for seven a.m.",
+        "set an alarm for seven",
+        "set an alarm for seven o'clock",
+        "set an alarm for tomorrow at seven",
+        "wake me at seven",
+        "wake me up tomorrow at seven in the morning",
+        "set a seven a m alarm",
+    ),
+    ("alarms", "Your alarm is set for seven thirty AM tomorrow."): (
+        "Set an alarm for 7:30.",
+        "set an alarm for seven thirty",
+        "set an alarm for 730",
+        "wake me up at half past seven",
+        "wake me up at seven thirty tomorrow morning",
+    ),
+    ("alarms", "Your alarm is set for six thirty AM tomorrow."): ("wake me up at six thirty",),
+    ("alarms", "Your alarm is set for six forty-five AM tomorrow."): ("wake me up at a quarter to seven",),
+    ("alarms", "Your alarm is set for six oh five AM tomorrow."): (
+        "wake me up at six oh five",
+        "wake me up at five past six",
+    ),
+    ("alarms", "Your alarm is set for six thirty PM tomorrow."): (
+        "set an alarm for six thirty pm",
+        "set an alarm for 18:30",
+        "set an alarm for tomorrow evening at six thirty",
+    ),
+    ("alarms", "Your alarm is set for eleven PM."): ("set an alarm for eleven", "wake me up at eleven tonight"),
+    ("alarms", "Your alarm is set for noon tomorrow."): ("wake me up at noon",),
+    ("alarms", "Your alarm is set for midnight tomorrow."): ("set an alarm for midnight",),
+    ("alarms", "Your alarm is set for eleven oh three PM."): (
+        "wake me up in twenty minutes",
+        "set an alarm for twenty minutes from now",
+    ),
+    ("alarms", "That is no time of day."): ("set an alarm for twenty five o'clock", "set an alarm for seven ninety"),
+    ("alarms", "That time has passed already."): ("set an alarm for nine am today",),
+    ("alarms", "There is no alarm."): (
+        "cancel my alarm",
+        "cancel all alarms",
+        "turn off the seven thirty alarm",
+        "cancel the alarm for seven",
+        "don't wake me up",
+        "what alarms do i have",
+        "when is my next alarm",
+        "is my alarm set",
+    ),
+    ("spelling", "N, E, C, E, S, S, A, R, Y."): (
+        "spell necessary",
+        "How do you spell necessary?",
+        "can you spell the word necessary please",
+        "what's the spelling of necessary",
+        "how is necessary spelled",
+        "tell me how to spell necessary",
+    ),
+    ("spelling", "M, I, S, S, I, S, S, I, P, P, I."): ("how do you spell Mississippi",),
+    ("spelling", "L, I, T, R, E."): ("spell litre",),
+    ("spelling", "E, I, G, H, T."): ("spell eight",),
+    ("spelling", "N, E, W. Y, O, R, K."): ("how do you spell New York",),
+    ("spelling", "D, O, N, T."): ("spell don't",),
+    ("days", "Thirty-five days until Christmas."): (
+        "how many days until christmas",
+        "How many days are there till Christmas?",
+        "how many days is it to christmas",
+        "how long until christmas",
+    ),
+    ("days", "Thirty-five days until December twenty-fifth."): (
+        "how many days are left until december twenty fifth",
+        "how many days until the twenty fifth of december",
+        "how many days until December 25th",
+        "how many days until december 25",
+    ),
+    ("days", "Five weeks until Christmas."): ("how many weeks until christmas",),
+    ("days", "Three days until Monday."): ("how many days until monday",),
+    ("days", "Friday is today."): ("how many days until friday",),
+    ("days", "Saturday is tomorrow."): ("how long is it until saturday",),
+    ("days", "Forty-one days until New Year's Eve."): ("how many days until new year's eve",),
+    ("days", "Nineteen days since November first."): ("how many days since november first",),
+    ("days", "There are ninety days between March third and June first."): (
+        "how many days between march third and june first",
+        "How many days are there between March 3rd and June 1st?",
+        "how many days from the third of march to the first of june",
+    ),
+    ("days", "There is one day between December thirty-first and January first."): (
+        "how many days between december thirty first and january first",
+    ),
+    ("days", "July fourth, twenty twenty-seven is a Sunday."): (
+        "what day of the week is july fourth",
+        "what day is the fourth of july",
+        "what weekday is July 4, 2027",
+        "what day of the week is july fourth twenty twenty seven",
+        "on what day does july fourth fall",
+    ),
+    ("days", "July fourth, seventeen seventy-six was a Thursday."): ("what day was july fourth seventeen seventy six",),
+    ("days", "Christmas is on Friday, December twenty-fifth."): (
+        "when is christmas",
+        "what day is christmas",
+        "what date is christmas this year",
+    ),
+    ("days", "There is no February thirtieth."): ("what day is february thirtieth", "how many days until february 30"),
+    ("chance", "It's heads."): ("flip a coin", "toss a coin please", "heads or tails"),
+    ("chance", "It's two."): ("roll a die", "roll the dice", "throw a dice"),
+    ("chance", "Two and five: seven."): ("roll two dice", "throw two dice"),
+    ("chance", "It's five."): ("roll a twenty sided die", "roll a d20"),
+    ("chance", "Three."): ("pick a number between one and ten", "give me a random number from one to ten"),
+    ("chance", "I can roll one to six dice."): ("roll a hundred dice",),
+    ("chance", "A die of mine has two to one thousand sides."): ("roll a one sided die",),
     ("reminders", "I can't keep reminders or read a calendar: none is connected to me."): (
         "remind me tomorrow",
         "set a reminder",
@@ -382,13 +600,13 @@ def skills() -> Skills:
 
 @pytest.mark.parametrize(("said", "skill", "text"), CASES)
 def test_it_is_understood(skills: Skills, said: str, skill: str, text: str) -> None:
-    answer = skills.answer(said, SkillContext(NOW, LAST_REPLY))
+    answer = skills.answer(said, SkillContext(NOW, LAST_REPLY, rng=random.Random(1)))
     assert answer is not None
     assert (answer.skill, answer.text) == (skill, text)
 
 
 def test_the_table_is_large_enough() -> None:
-    assert len({said for said, _skill, _text in CASES}) >= 150
+    assert len({said for said, _skill, _text in CASES}) >= 300
 
 
 def test_nothing_to_repeat(skills: Skills) -> None:

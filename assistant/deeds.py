@@ -1,0 +1,44 @@
+"""What skills do besides speaking: timers that ring, a louder or softer voice. Done at the commit, never before."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from assistant.skills import ChangeVolume, SkillEffect
+from assistant.timers import Timers
+from llm.chat import Message
+
+QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
+"""How far the voice can be turned down and up: below it is lost in a room, above its peaks are cut."""
+
+
+@dataclass(slots=True)
+class Deeds:
+    """The doings of one conversation.
+
+    Attributes:
+        effect_of: What the answer to these messages is to do; None for most.
+        local_now: The wall clock, with its zone: alarms go by it.
+        timers: What is set.
+        gain_db: How much louder than usual replies are.
+    """
+
+    effect_of: Callable[[Sequence[Message]], SkillEffect | None]
+    local_now: Callable[[], datetime]
+    timers: Timers = field(default_factory=Timers)
+    gain_db: float = 0.0
+
+    def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
+        """Do it, at loop time `now_s`; returns what takes it back, should its turn be retracted."""
+        if effect is None:
+            return lambda: None
+        if isinstance(effect, ChangeVolume):
+            before_db = self.gain_db
+            self.gain_db = min(max(before_db + effect.db, QUIETEST_DB), LOUDEST_DB)
+            return lambda: setattr(self, "gain_db", before_db)
+        self.timers.apply(effect, now_s)
+        return self.timers.take_back
+
+    def due(self, now_s: float) -> tuple[str, ...]:
+        """Sentences to announce, each once."""
+        return self.timers.due(now_s, self.local_now())

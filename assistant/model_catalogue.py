@@ -1,0 +1,215 @@
+"""The models that are known by name: where they lie on the hub, which files, how large, under what licence.
+
+Sizes are what the hub lists, rounded. A hash stands here only where it was computed from the file itself or is
+published with it; every other file is checked against what the hub reports while it is fetched.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Kind = Literal["whisper", "piper", "smart-turn"]
+
+FALLBACKS: Mapping[Kind, str] = MappingProxyType(
+    {
+        "whisper": "pocketsphinx recognizes speech instead",
+        "piper": "espeak-ng speaks instead",
+        "smart-turn": "turns end by their silence alone",
+    }
+)
+"""What happens without a model of a kind, as a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a model.
+
+    Attributes:
+        path: In the repository, with slashes.
+        size_bytes: Exact, where it is known beforehand.
+        sha256: Where it is known beforehand.
+        kept_as: Its name on this machine; empty: the last part of the path.
+        optional: Fetched where the hub has it; not missed where it has not, nor on the disk.
+    """
+
+    path: str
+    size_bytes: int | None = None
+    sha256: str | None = None
+    kept_as: str = ""
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name on this machine."""
+        return self.kept_as or self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Something that can be pulled.
+
+    Attributes:
+        name: As in the configuration and in `repartee models pull NAME`.
+        kind: What it is of; says where it is kept.
+        repository: On the hub, owner/name.
+        revision: Branch or commit.
+        files: What is needed of it.
+        size_mb: All files together, approximately, in 10^6 bytes; None: unknown before it is asked for.
+        licence: SPDX name, and what else must be known before using it.
+        languages: Language codes; empty: many.
+    """
+
+    name: str
+    kind: Kind
+    repository: str
+    revision: str
+    files: tuple[HubFile, ...]
+    size_mb: float | None
+    licence: str
+    languages: tuple[str, ...] = ()
+
+    def covers(self, language: str) -> bool:
+        """Whether it is meant for a language, given as a code such as en or de-AT."""
+        return not self.languages or language.partition("-")[0] in self.languages
+
+
+def _whisper(name: str, size_mb: float, *, repository: str = "", files: str = "vocabulary.txt") -> Model:
+    wanted = f"config.json tokenizer.json {files} model.bin"
+    return Model(
+        name,
+        "whisper",
+        repository or f"Systran/faster-whisper-{name}",
+        "main",
+        tuple(HubFile(path) for path in wanted.split()),
+        size_mb,
+        "MIT",
+        ("en",) if name.endswith(".en") else (),
+    )
+
+
+_MORE_WHISPER = frozenset("medium.en medium large-v1 large-v2 large-v3".split())
+_DISTILLED = frozenset("distil-small.en distil-medium.en distil-large-v2 distil-large-v3".split())
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether it can be a repository on the hub: owner/name."""
+    return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith(".onnx")
+
+
+def _other_whisper(name: str) -> Model | None:
+    """A Whisper model for CTranslate2 that the catalogue lacks: of faster-whisper's own names, or owner/name."""
+    if name in _MORE_WHISPER:
+        repository = f"Systran/faster-whisper-{name}"
+    elif name in _DISTILLED:
+        repository = f"Systran/faster-distil-whisper-{name.removeprefix('distil-')}"
+    elif is_hub_name(name):
+        repository = name
+    else:
+        return None
+    files = (
+        *(HubFile(path) for path in ("config.json", "tokenizer.json")),
+        # Which of them there are differs from one conversion to the next.
+        *(HubFile(path, optional=True) for path in ("preprocessor_config.json", "vocabulary.json", "vocabulary.txt")),
+        HubFile("model.bin"),
+    )
+    licence = "MIT" if repository.startswith("Systran/") else "see the hub"
+    return Model(name, "whisper", repository, "main", files, None, licence, ("en",) if name.endswith(".en") else ())
+
+
+_VOICE = re.compile(r"(?P<language>[a-z]{2,3})_(?P<region>[A-Z]{2})-(?P<voice>\w+)-(?P<quality>x_low|low|medium|high)")
+
+
+def piper_voice(name: str, licence: str = "see its MODEL_CARD") -> Model | None:
+    """A voice of rhasspy/piper-voices, by the rule that its files are named by; None: not the name of one.
+
+    Args:
+        name: As in en_US-ljspeech-medium.
+        licence: Of the recordings it was made from; the repository itself says MIT, which covers only the rest.
+    """
+    parts = _VOICE.fullmatch(name)
+    if parts is None:
+        return None
+    language, region, voice, quality = parts.groups()
+    folder = f"{language}/{language}_{region}/{voice}/{quality}"
+    files = (
+        HubFile(f"{folder}/{name}.onnx.json"),
+        HubFile(f"{folder}/MODEL_CARD", kept_as=f"{name}.MODEL_CARD", optional=True),
+        HubFile(f"{folder}/{name}.onnx"),
+    )
+    # Voices of one speaker: 63.2 MB each where the quality is medium; of the others the hub says it when asked.
+    size_mb = 63.2 if quality == "medium" else None
+    return Model(name, "piper", "rhasspy/piper-voices", "main", files, size_mb, licence, (language,))
+
+
+_VOICES = {
+    "en_US-ljspeech-medium": "recordings: public domain",
+    "en_US-lessac-medium": "recordings: for research only (Blizzard 2013)",
+    "en_US-amy-medium": "see its MODEL_CARD",
+    "en_GB-alan-medium": "see its MODEL_CARD",
+    "de_DE-thorsten-medium": "recordings: CC0-1.0",
+    "fr_FR-siwis-medium": "recordings: CC-BY-4.0",
+    "es_ES-davefx-medium": "see its MODEL_CARD",
+}
+
+VOICE_OF_LANGUAGE: Mapping[str, str] = MappingProxyType(
+    {
+        "en": "en_US-ljspeech-medium",
+        "de": "de_DE-thorsten-medium",
+        "fr": "fr_FR-siwis-medium",
+        "es": "es_ES-davefx-medium",
+    }
+)
+"""The Piper voice for a language where the configuration names none."""
+
+SMART_TURN = Model(
+    "smart-turn-v3.2",
+    "smart-turn",
+    "pipecat-ai/smart-turn-v3",
+    "f766f81d3cfdf7737ac64aad813d91bbfd56bf93",
+    (
+        HubFile(
+            "smart-turn-v3.2-cpu.onnx",
+            8_679_182,
+            "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f",
+        ),
+    ),
+    8.7,
+    "BSD-2-Clause",
+)
+"""Whether a turn sounds finished. Its file is the same on the hub and in the wheel below."""
+
+SMART_TURN_WHEEL = "pipecat-ai==1.14.0"
+"""The package whose wheel also carries SMART_TURN's file, pinned."""
+
+SMART_TURN_IN_WHEEL = "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx"
+
+_MODELS = (
+    _whisper("tiny.en", 78.1),
+    _whisper("tiny", 78.2),
+    _whisper("base.en", 148),
+    _whisper("base", 148),
+    _whisper("small.en", 486),
+    _whisper("small", 486),
+    _whisper(
+        "large-v3-turbo",
+        1620,
+        repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",  # where faster-whisper looks for it, too
+        files="preprocessor_config.json vocabulary.json",
+    ),
+    *(model for name, licence in _VOICES.items() if (model := piper_voice(name, licence))),
+    SMART_TURN,
+)
+
+MODELS: Mapping[str, Model] = MappingProxyType({model.name: model for model in _MODELS})
+"""By name, in the order in which they are shown."""
+
+
+def named(name: str) -> Model | None:
+    """The model of a name; None: unknown.
+
+    Known are the catalogue, every voice of rhasspy/piper-voices, faster-whisper's other names, and owner/name.
+    """
+    return MODELS.get(name) or piper_voice(name) or _other_whisper(name)

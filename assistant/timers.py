@@ -1,0 +1,142 @@
+"""Timers and alarms of one conversation: a set driven by the times it is given.
+
+Timers run on the event loop's clock, so that nobody who sets the wall clock shortens them; alarms ring when the wall
+clock shows their time.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar, assert_never
+
+from assistant.skills import (
+    AlarmState,
+    CancelAlarms,
+    CancelTimers,
+    PauseTimers,
+    ResumeTimers,
+    Running,
+    SetAlarm,
+    SetTimer,
+    TimerEffect,
+    TimerState,
+)
+
+MOST_TIMERS = 20
+MOST_ALARMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Timer:
+    """`due_s` while it runs; `left_s` while it is paused."""
+
+    number: int
+    set_to: SetTimer
+    due_s: float
+    left_s: float | None = None
+
+    def left(self, now_s: float) -> float:
+        return max(self.due_s - now_s, 0.0) if self.left_s is None else self.left_s
+
+    def paused(self, now_s: float) -> "_Timer":
+        return replace(self, left_s=self.left(now_s))
+
+    def resumed(self, now_s: float) -> "_Timer":
+        return self if self.left_s is None else replace(self, due_s=now_s + self.left_s, left_s=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alarm:
+    number: int
+    set_to: SetAlarm
+
+
+_Set = TypeVar("_Set", _Timer, _Alarm)
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers and alarms that are set. Not safe for threads."""
+
+    _timers: tuple[_Timer, ...] = ()
+    _alarms: tuple[_Alarm, ...] = ()
+    _before: tuple[tuple[_Timer, ...], tuple[_Alarm, ...]] | None = None
+    _numbers_given: int = 0
+
+    def apply(self, effect: TimerEffect, now_s: float) -> None:
+        """Do what was asked, at loop time `now_s`. One more than `MOST_TIMERS` or `MOST_ALARMS` is not taken.
+
+        The skill has refused that before; only two answers at once could try.
+        """
+        self._before = (self._timers, self._alarms)
+        match effect:
+            case SetTimer():
+                if len(self._timers) < MOST_TIMERS:
+                    self._timers += (_Timer(self._number(), effect, now_s + effect.seconds),)
+            case CancelTimers():
+                self._timers = tuple(timer for timer in self._timers if timer.number not in effect.numbers)
+            case PauseTimers():
+                self._timers = tuple(
+                    timer.paused(now_s) if timer.number in effect.numbers else timer for timer in self._timers
+                )
+            case ResumeTimers():
+                self._timers = tuple(
+                    timer.resumed(now_s) if timer.number in effect.numbers else timer for timer in self._timers
+                )
+            case SetAlarm():
+                if len(self._alarms) < MOST_ALARMS:
+                    self._alarms += (_Alarm(self._number(), effect),)
+            case CancelAlarms():
+                self._alarms = tuple(alarm for alarm in self._alarms if alarm.number not in effect.numbers)
+            case _:
+                assert_never(effect)
+
+    def take_back(self) -> None:
+        """Undo the latest `apply`: its turn was retracted. What has rung since stays rung; twice does nothing."""
+        if self._before is not None:
+            self._timers, self._alarms = self._before
+            self._before = None
+
+    def running(self, now_s: float) -> Running:
+        """Everything that is set, the next to ring first."""
+        timers = sorted(
+            (
+                TimerState(
+                    timer.number, timer.set_to.name, timer.set_to.seconds, timer.left(now_s), timer.left_s is not None
+                )
+                for timer in self._timers
+            ),
+            key=lambda state: state.left_s,
+        )
+        alarms = sorted(
+            (AlarmState(alarm.number, alarm.set_to.at) for alarm in self._alarms), key=lambda state: state.at
+        )
+        return Running(tuple(timers), tuple(alarms))
+
+    def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
+        """What to announce, once each: the sentences of all that is done by now, in the order of their setting.
+
+        Args:
+            now_s: Loop time, for timers.
+            now: Local time with or without its zone, for alarms.
+        """
+        wall = now.replace(tzinfo=None)
+        timers = [timer for timer in self._timers if timer.left_s is None and timer.due_s <= now_s]
+        alarms = [alarm for alarm in self._alarms if alarm.set_to.at <= wall]
+        if not timers and not alarms:
+            return ()
+        rung = {one.number: one.set_to.announcement for one in timers}
+        rung |= {one.number: one.set_to.announcement for one in alarms}
+        numbers = rung.keys()
+        self._timers, self._alarms = _without(self._timers, numbers), _without(self._alarms, numbers)
+        if self._before is not None:
+            self._before = (_without(self._before[0], numbers), _without(self._before[1], numbers))
+        return tuple(rung[number] for number in sorted(numbers))
+
+    def _number(self) -> int:
+        self._numbers_given += 1
+        return self._numbers_given
+
+
+def _without(all_set: tuple[_Set, ...], numbers: Collection[int]) -> tuple[_Set, ...]:
+    return tuple(one for one in all_set if one.number not in numbers)

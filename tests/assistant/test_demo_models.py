@@ -1,0 +1,45 @@
+"""The demo heard by Whisper and spoken by Piper: real loading and inference, synthetic weights."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic_piper import tone_voice
+from synthetic_whisper import scripted_whisper
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
+
+
+def test_the_demo_runs_on_faster_whisper_and_piper(tmp_path: Path) -> None:
+    words = ["what", "time", "is", "it"]
+    whisper = scripted_whisper(tmp_path / "whisper", words)
+    voice = tone_voice(tmp_path)
+    # The synthetic Whisper says a word for every 300 ms of loud sound: it must not begin with the pre-roll's silence.
+    settings = [f"stt.model={whisper}", f"tts.voice={voice}", "trace.words=true", "turn.pre_roll_ms=0"]
+    arguments = ["--wav", str(RECORDING), "--out", "out", "--stt", "faster-whisper", "--tts", "piper"]
+    done = subprocess.run(
+        [str(REPARTEE), "demo", *arguments, *(part for setting in settings for part in ("--set", setting))],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    record = json.loads(line)
+    assert (record["engines"]["stt"], record["engines"]["tts"]) == ("faster-whisper", "piper")
+    assert not any(fallback.startswith(("stt", "tts")) for fallback in record["fallbacks"])
+    heard = record["words"]["user"].split()
+    assert heard
+    assert heard == words[: len(heard)], "as many words as there is loud sound"
+    assert record["outcome"] == "answered"
+    total_ms = sum(share["ms"] for share in record["stages"].values())
+    assert total_ms == pytest.approx(record["response_latency_ms"], abs=0.02)

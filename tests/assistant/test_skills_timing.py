@@ -1,0 +1,179 @@
+"""Timers and alarms in a conversation: what is said with some of them set, and what is to be done."""
+
+import random
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.skills import (
+    AlarmState,
+    Answer,
+    CancelAlarms,
+    CancelTimers,
+    ChangeVolume,
+    PauseTimers,
+    ResumeTimers,
+    Running,
+    SetAlarm,
+    SetTimer,
+    SkillContext,
+    SkillEffect,
+    TimerState,
+)
+from assistant.skills.skills import Skills
+
+NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=ZoneInfo("Europe/Berlin"))
+WALL = NOW.replace(tzinfo=None)
+TEN, EGGS = TimerState(3, None, 600, 262), TimerState(5, "eggs", 300, 59.2)
+PIZZA = TimerState(6, "pizza", 1200, 1100, paused=True)
+SEVEN, EIGHT = (
+    AlarmState(7, WALL.replace(day=21, hour=7, minute=0, second=0)),
+    AlarmState(9, WALL.replace(day=22, hour=20, minute=15)),
+)
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    loaded.load()
+    return loaded
+
+
+def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datetime = NOW) -> Answer:
+    timers = tuple(one for one in running if isinstance(one, TimerState))
+    alarms = tuple(one for one in running if isinstance(one, AlarmState))
+    answer = skills.answer(said, SkillContext(now, running=Running(timers, alarms), rng=random.Random(1)))
+    assert answer is not None, said
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("said", "effect"),
+    [
+        ("set a timer for ten minutes", SetTimer(600, None, "Your ten minute timer is done.")),
+        ("set a ninety second timer", SetTimer(90, None, "Your timer for one minute and thirty seconds is done.")),
+        ("set a five minute timer for the eggs", SetTimer(300, "eggs", "Your timer for eggs is done.")),
+        (
+            "set an alarm for seven",
+            SetAlarm(datetime.fromisoformat("2026-11-21T07:00"), "It's seven AM. This is your alarm."),
+        ),
+        (
+            "wake me up in ten minutes",
+            SetAlarm(WALL + timedelta(minutes=10), "It's ten fifty-three PM. This is your alarm."),
+        ),
+        ("louder", ChangeVolume(6.0)),
+        ("a bit quieter", ChangeVolume(-3.0)),
+    ],
+)
+def test_what_is_to_be_done(skills: Skills, said: str, effect: SkillEffect) -> None:
+    assert ask(skills, said).effect == effect
+
+
+@pytest.mark.parametrize("said", ["set a timer", "set a timer for two days", "cancel the timer", "what time is it"])
+def test_what_is_refused_or_only_told_does_nothing(skills: Skills, said: str) -> None:
+    assert ask(skills, said).effect is None
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "effect"),
+    [
+        ("cancel the egg timer", "Your timer for eggs is cancelled.", CancelTimers((5,))),
+        ("cancel the timer for the eggs", "Your timer for eggs is cancelled.", CancelTimers((5,))),
+        ("stop the ten minute timer", "Your ten minute timer is cancelled.", CancelTimers((3,))),
+        ("cancel both timers", "Both timers are cancelled.", CancelTimers((3, 5))),
+        ("pause all timers", "Both timers are paused.", PauseTimers((3, 5))),
+        ("resume the ten minute timer", "Your ten minute timer is running again.", ResumeTimers((3,))),
+        (
+            "cancel the timer",
+            "You have two timers: the ten minute timer and the timer for eggs. Which one do you mean?",
+            None,
+        ),
+        ("cancel the tea timer", "There is no timer for tea.", None),
+        ("cancel the two hour timer", "There is no two hour timer.", None),
+        (
+            "how much time is left",
+            "You have four minutes and twenty-two seconds on the ten minute timer and one minute on the timer for "
+            "eggs.",
+            None,
+        ),
+        ("how much time is left on the egg timer", "You have one minute on the timer for eggs.", None),
+    ],
+)
+def test_two_timers(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
+    answer = ask(skills, said, TEN, EGGS)
+    assert (answer.text, answer.effect) == (text, effect)
+
+
+def test_one_timer_needs_no_name(skills: Skills) -> None:
+    assert ask(skills, "how much time is left", TEN).text == "Four minutes and twenty-two seconds are left."
+    assert ask(skills, "how much time is left", EGGS).text == "One minute is left."
+    assert ask(skills, "how much time is left", PIZZA).text == "About nineteen minutes are left. The timer is paused."
+    assert ask(skills, "cancel the timer", PIZZA).effect == CancelTimers((6,))
+
+
+def test_a_list_nobody_can_follow_is_cut(skills: Skills) -> None:
+    many = [TimerState(number, None, 60 * number, 60 * number) for number in range(1, 8)]
+    assert ask(skills, "how much time is left", *many).text.endswith(". And three more.")
+
+
+def test_more_than_twenty_are_refused(skills: Skills) -> None:
+    timers = [TimerState(number, None, 60, 60) for number in range(20)]
+    answer = ask(skills, "set a timer for one minute", *timers)
+    assert answer == Answer("You have twenty timers already. Please cancel one first.", "timers")
+    alarms = [AlarmState(number, WALL) for number in range(20)]
+    answer = ask(skills, "set an alarm for seven", *alarms)
+    assert answer == Answer("You have twenty alarms already. Please cancel one first.", "alarms")
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "effect"),
+    [
+        ("cancel the seven o'clock alarm", "Your alarm for seven AM tomorrow is cancelled.", CancelAlarms((7,))),
+        ("cancel the alarm for 8:15", "Your alarm for eight fifteen PM on Sunday is cancelled.", CancelAlarms((9,))),
+        ("cancel the alarm for 8:15 am", "There is no alarm for that time.", None),
+        ("cancel all alarms", "Both alarms are cancelled.", CancelAlarms((7, 9))),
+        (
+            "cancel my alarm",
+            "You have two alarms for seven AM tomorrow and eight fifteen PM on Sunday. Which one do you mean?",
+            None,
+        ),
+        ("when is my next alarm", "You have two alarms for seven AM tomorrow and eight fifteen PM on Sunday.", None),
+    ],
+)
+def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
+    answer = ask(skills, said, SEVEN, EIGHT)
+    assert (answer.text, answer.effect) == (text, effect)
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "at"),
+    [
+        ("2026-11-20T10:00", "set an alarm for seven thirty", "2026-11-20T19:30"),
+        ("2026-11-20T10:00", "wake me up at seven thirty", "2026-11-21T07:30"),
+        ("2026-11-20T10:00", "set an alarm for tomorrow at two", "2026-11-21T14:00"),
+        ("2026-11-20T10:00", "wake me up tomorrow at four", "2026-11-21T04:00"),
+        ("2026-11-20T07:30", "set an alarm for seven thirty am", "2026-11-21T07:30"),
+        ("2026-11-20T23:30", "set an alarm for twelve thirty", "2026-11-21T00:30"),
+        ("2026-11-20T10:00", "set an alarm for ten tonight", "2026-11-20T22:00"),
+        ("2026-11-20T10:00", "set an alarm for one tonight", "2026-11-21T01:00"),
+        ("2026-11-20T10:00", "set an alarm for ten to six in the evening", "2026-11-20T17:50"),
+        ("2026-11-20T10:00", "set an alarm for a quarter to one", "2026-11-20T12:45"),
+        ("2026-12-31T10:00", "set an alarm for 9:05", "2026-12-31T21:05"),
+        # the clocks go forward in this night: six is six
+        ("2026-03-28T22:00", "wake me up at six", "2026-03-29T06:00"),
+    ],
+)
+def test_which_moment_is_meant(skills: Skills, now: str, said: str, at: str) -> None:
+    moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    effect = ask(skills, said, now=moment).effect
+    assert isinstance(effect, SetAlarm)
+    assert effect.at == datetime.fromisoformat(at)
+
+
+def test_chance_is_that_of_the_context(skills: Skills) -> None:
+    context = SkillContext(NOW, rng=random.Random(4))
+    texts = {answer.text for _ in range(40) if (answer := skills.answer("flip a coin", context))}
+    assert texts == {"It's heads.", "It's tails."}
+    rolled = {answer.text for _ in range(200) if (answer := skills.answer("roll a die", context))}
+    assert rolled == {f"It's {number}." for number in ("one", "two", "three", "four", "five", "six")}
