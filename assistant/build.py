@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.deeds import Deeds
@@ -13,6 +14,7 @@ from assistant.models import Need, at_hand, is_piper_voice, missing, needed
 from assistant.session import Engines, SessionSettings
 from assistant.settings import EndpointSection, Settings
 from assistant.skills import Running
+from assistant.spoken import spoken
 from assistant.turns import TurnSettings
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
@@ -77,7 +79,9 @@ class Workshop:
         except BaseException:
             await transcriber.aclose()
             raise
-        return Engines(vad, spare, transcriber, model, voice, self._deeds)
+        say = partial(spoken, language=self.settings.assistant.language)
+        say("1")  # compiles what it looks for: 20 ms
+        return Engines(vad, spare, transcriber, model, voice, self._deeds, say)
 
     @property
     def fallbacks(self) -> list[str]:

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from assistant.alignment import align
 from assistant.latency import Span
 from assistant.model_timing import ModelTiming
 from assistant.script import Script
@@ -38,6 +39,7 @@ class Reply:
     Attributes:
         voice_works: Set while the synthesizer works; sound is not asked for before.
         on_unit: Told when the first sound of a unit goes to the speaker.
+        say: From what is written to the words to be spoken.
         gate: Nothing is heard before it is set.
         script: What of the text was made into sound, and where.
         played: How much of the sound has left the speaker.
@@ -55,6 +57,7 @@ class Reply:
     trace: TurnTrace
     voice_timeout_s: float
     on_unit: Callable[[ReplyId, str], None]
+    say: Callable[[str], str]
     answered_by: str
     gain_db: float = 0.0
     error: str | None = None
@@ -170,12 +173,13 @@ class Reply:
 
     async def _speak_unit(self, unit: Unit, began_s: float) -> None:
         sounded = False
-        async with aclosing(self.voice.speak(unit.text)) as chunks:
+        said = self.say(unit.text)
+        async with aclosing(self.voice.speak(said)) as chunks:
             while (chunk := await self._next_chunk(chunks)) is not None:
                 if not sounded:
                     sounded = True
                     self._first_sound(began_s)
-                    self.script.begin_unit(unit.text)
+                    self.script.begin_unit(unit.text, align(unit.text, said).written)
                     await self.gate.wait()
                     self.on_unit(self.id, unit.text)
                 self.script.add(chunk.pcm.size, chunk.marks)

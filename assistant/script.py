@@ -5,6 +5,7 @@ word, so that at any moment it can be said which words have been heard.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from audio.tts import WordMark
@@ -20,6 +21,7 @@ class Script:
     _text_ends: list[int] = field(default_factory=list)  # of each word, in characters
     _samples: int = 0
     _unit_text_start: int = 0
+    _written: Callable[[int], int] = int
     _unit_samples_start: int = 0
 
     @property
@@ -32,8 +34,12 @@ class Script:
         """The length of the sound made so far."""
         return ReplySamples(self._samples)
 
-    def begin_unit(self, text: str) -> None:
-        """The next unit's sound follows. The unit's text is part of the reply from here on."""
+    def begin_unit(self, text: str, written: Callable[[int], int] = int) -> None:
+        """The next unit's sound follows. The unit's text is part of the reply from here on.
+
+        `written` tells from a place in the text that is spoken the place in `text`, where the two differ.
+        """
+        self._written = written
         self._unit_text_start = len(self._text) + bool(self._text)
         self._unit_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
@@ -43,7 +49,7 @@ class Script:
         self._samples += samples
         for mark in marks:
             self._sound_ends.append(self._unit_samples_start + mark.end)
-            self._text_ends.append(self._unit_text_start + mark.text_end)
+            self._text_ends.append(self._unit_text_start + self._written(mark.text_end))
 
     def words_heard(self, played: int) -> int:
         """How many whole words lie before this position of the reply's sound."""

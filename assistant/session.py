@@ -72,6 +72,7 @@ class Engines:
     Attributes:
         spare_vad: Takes over, and says so, if `vad` fails.
         deeds: What answers do besides being spoken.
+        say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
     """
 
     vad: Vad
@@ -80,6 +81,7 @@ class Engines:
     model: ChatModel
     voice: Voice
     deeds: Deeds
+    say: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +271,7 @@ class Session:
             self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
             on_unit=self._unit_spoken,
+            say=self.engines.say,
             answered_by=self.engines.model.name,
             error="speech recognition failed" if effect.unheard else None,
         )

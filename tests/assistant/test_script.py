@@ -1,5 +1,6 @@
 """From played samples to heard words."""
 
+from assistant.alignment import align
 from assistant.script import Script
 from audio.tts import WordMark
 from audio.units import ReplySamples
@@ -33,3 +34,11 @@ def test_the_text_is_cut_after_the_last_whole_word() -> None:
     assert made.text_heard(700) == "It is ten. Anything"
     assert made.text_heard(900) == made.text == "It is ten. Anything else?"
     assert made.samples == 900
+
+
+def test_what_is_spoken_otherwise_is_remembered_as_it_was_written() -> None:
+    made = Script()
+    written, said = "It is 12 km away.", "It is twelve kilometers away."
+    made.begin_unit(written, align(written, said).written)
+    made.add(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
+    assert [made.text_heard(at) for at in (200, 300, 400, 500)] == ["It is", "It is", "It is 12 km", written]
