@@ -39,7 +39,7 @@ _NUMBERS = (
     *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
 )
 # Stands for any name. Names are not sampled: one clip of a plain "set a timer for ten minutes" was heard as a command
-# without them and not with them, in one of three variants of the sample. That is one clip: measure before relying on it.
+# without them and not with them, in one of three variants of the sample. One clip: measure before relying on it.
 _ANY_NAME = "..."
 # What people put around a request most often; every opening with every sentence would drown the rest.
 _ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
