@@ -40,5 +40,7 @@ class Deeds:
         return self.timers.take_back
 
     def due(self, now_s: float) -> tuple[str, ...]:
-        """Sentences to announce, each once."""
+        """Sentences to announce, each once. Asked at every frame: without anything set, no clock is read."""
+        if not self.timers.any_set:
+            return ()
         return self.timers.due(now_s, self.local_now())

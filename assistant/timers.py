@@ -63,6 +63,11 @@ class Timers:
     _before: tuple[tuple[_Timer, ...], tuple[_Alarm, ...]] | None = None
     _numbers_given: int = 0
 
+    @property
+    def any_set(self) -> bool:
+        """Whether anything is to ring."""
+        return bool(self._timers or self._alarms)
+
     def apply(self, effect: TimerEffect, now_s: float) -> None:
         """Do what was asked, at loop time `now_s`. One more than `MOST_TIMERS` or `MOST_ALARMS` is not taken.
 
