@@ -26,6 +26,11 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         # Windows and the browser only, so not installed here; read in their wheels.
         "colorama": "BSD-3-Clause",
         "httpx2-jsfetch": "BSD-3-Clause",
+        # The metadata holds the whole text.
+        "contourpy": "BSD-3-Clause",
+        "cycler": "BSD-3-Clause",
+        "kiwisolver": "BSD-3-Clause",
+        "matplotlib": "PSF-2.0",  # its own words, the form of the Python licence
         # The wheel states no licence: this is espeak-ng's, whose library and data are all that it carries.
         "espeakng-loader": "GPL-3.0-or-later",
         # "LGPL"; the head of each source file says which.
@@ -61,19 +66,23 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "hassil": "matching sentences to the built-in skills",
         "hatchling": "building the package",
         "httpx": "the client of language models",
+        "matplotlib": "plots",
         "num2words": "numbers as spoken words",
         "numpy": "samples",
         "onnxruntime": "running Silero and Piper",
         "piper-tts": "speech synthesis: Piper",
         "pocketsphinx": "speech recognition without a download",
+        "prometheus-client": "metrics of the server",
         "pyyaml": "the skills' sentence files",
         "rich": "the screen in the terminal",
         "sniffio": "spares httpcore a failed import with every request",
         "sounddevice": "microphone and speaker",
         "soundfile": "reading recordings",
         "soxr": "resampling",
+        "starlette": "the server",
         "typer": "the command line",
         "tzdata": "time zones where the system has none",
+        "uvicorn": "the server",
         "webrtcvad-wheels": "the second voice detector",
         "websockets": "the socket to browsers",
     }

@@ -16,7 +16,7 @@ TESTED = ROOT / "tests" / "recordings"
 # Licences of parts that may be combined into a GPL-3.0-or-later program; all others are to be looked at first.
 GOES_WITH_GPL_3 = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 GPL-3.0-or-later ISC LGPL-2.1-or-later "
-    "MIT MIT-0 MPL-2.0 PSF-2.0 Zlib".split()
+    "MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 Zlib".split()
 )
 
 
