@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
+from audio.polyphase import MOST_PHASES, Polyphase, phases
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
 Float32 = npt.NDArray[np.float32]
@@ -43,10 +44,10 @@ class StreamResampler:
     """Mono int16 of any rate to another rate, block by block. Not thread-safe.
 
     Output sample k is the sound at k / to_hz after the first input sample: the filter's delay is already taken
-    out. What remains is the hold-back: the newest input is not yet in the output (quality LQ, 20 ms blocks to
-    16 kHz: at most 22 ms from 22.05, 24, 44.1, 48, 96 and 192 kHz, 31 ms from 32, 61 ms from 8; HQ would hold
-    back 37 ms from 48 and 115 ms from 8). So a position is dated by `received`, never by the length of the
-    output.
+    out. What remains is the hold-back: the newest input is not yet in the output. Rates in a simple ratio to the
+    other (8, 24, 32, 48, 96 kHz to 16) go through a filter of our own and hold back 2 to 4 ms; the others go
+    through soxr (quality LQ, 20 ms blocks of 22.05 and 44.1 kHz: at most 22 ms; HQ would hold back 37). So a
+    position is dated by `received`, never by the length of the output.
 
     The work is done in float: for int16, soxr adds dither seeded by the clock, so that silence would not stay
     silent nor a run repeatable.
@@ -56,8 +57,11 @@ class StreamResampler:
         """Begin. The rates are positive."""
         self._from_hz = from_hz
         self._to_hz = to_hz
+        self._short: Polyphase | None = None
         self._stream: soxr.ResampleStream | None = None
-        if from_hz != to_hz:
+        if from_hz != to_hz and phases(from_hz, to_hz) <= MOST_PHASES:
+            self._short = Polyphase(from_hz, to_hz)
+        elif from_hz != to_hz:
             self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="float32", quality="LQ")
         self._taken = 0
         self._given = 0
@@ -76,14 +80,22 @@ class StreamResampler:
     def push(self, pcm: Pcm) -> Pcm:
         """Take the next samples (n,), gapless; give what is ready, possibly nothing."""
         self._taken += len(pcm)
-        out = pcm if self._stream is None else to_pcm(self._stream.resample_chunk(to_float(pcm)))
+        out = pcm
+        if self._short is not None:
+            out = to_pcm(self._short.push(to_float(pcm)))
+        elif self._stream is not None:
+            out = to_pcm(self._stream.resample_chunk(to_float(pcm)))
         self._given += len(out)
         return out
 
     def flush(self) -> Pcm:
         """What was held back: afterwards exactly `received` samples were given. Then ready for a new sound."""
-        rest = to_pcm(_NOTHING if self._stream is None else self._stream.resample_chunk(_NOTHING, last=True))
-        if self._stream is not None:
+        rest = _NOTHING
+        if self._short is not None:
+            rest = self._short.finish(self.received - self._given)
+            self._short.clear()
+        elif self._stream is not None:
+            rest = self._stream.resample_chunk(_NOTHING, last=True)
             self._stream.clear()
         self._taken = self._given = 0
-        return rest
+        return to_pcm(rest)
