@@ -5,8 +5,12 @@ outweighs everything), then the shape of the whole.
 """
 
 import re
+from typing import Literal
 
 _WORD = re.compile(r"[a-z0-9]+(?:[.:][0-9]+)?(?:['’][a-z]+)?(?:-[a-z]+)*|o'clock")
+
+LastWord = Literal["none", "filler", "dangling", "preposition", "particle", "number", "open verb", "other"]
+"""What kind of word a transcript ends in."""
 
 NO_EVIDENCE = 0.5
 _FILLER = 0.05
@@ -81,7 +85,7 @@ _PRONOUNS = frozenset("i you he she it we they there that this".split())
 def completeness(text: str) -> float:
     """How finished a partial transcript sounds, in [0, 1]: 0.5 is no evidence, 0.0 is an empty one."""
     lower = text.lower().rstrip(" \"'”’)")
-    words = _WORD.findall(lower.replace("’", "'"))
+    words = words_of(lower)
     if not words:
         return 0.0
     mark = lower[-1:]
@@ -98,9 +102,41 @@ def completeness(text: str) -> float:
     return min(0.95, score + 0.15) if mark in ".!" else score
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a transcript in lower case, without punctuation."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def last_word(words: list[str]) -> LastWord:
+    """What kind of word is last, whatever stands before it: for evidence that is weighed elsewhere."""
+    if not words:
+        return "none"
+    last = words[-1]
+    kinds: tuple[tuple[LastWord, frozenset[str]], ...] = (
+        ("filler", _FILLERS),
+        ("dangling", _DANGLING_WORDS),
+        ("preposition", _PREPOSITIONS),
+        ("particle", _PARTICLES),
+        ("number", _TENS | _UNITS),
+        ("open verb", _OPEN_VERBS),
+    )
+    return next((kind for kind, members in kinds if last in members), "other")
+
+
+def is_short_answer(words: list[str]) -> bool:
+    """Whether the words are one of the few phrases that are whole however short: "yes please", "never mind"."""
+    return bool(words) and len(words) <= 3 and (" ".join(words) in _SHORT_PHRASES or set(words) <= _SHORT_ANSWERS)
+
+
+def is_request(words: list[str]) -> bool:
+    """Whether the words begin as a question or a command."""
+    core = _core(words)
+    return bool(core) and core[0] in _ASKING | _AUXILIARIES | _COMMANDS
+
+
 def _by_words(words: list[str]) -> float:
     last = words[-1]
-    if len(words) <= 3 and (" ".join(words) in _SHORT_PHRASES or set(words) <= _SHORT_ANSWERS):
+    if is_short_answer(words):
         return _SHORT_ANSWER
     if words[-2:] == ["thank", "you"] or last == "please":
         return _SHORT_ANSWER

@@ -1,0 +1,300 @@
+"""Fits the end-of-turn estimate and shows what it is worth; writes the weights and the plots of docs/turn-taking.md.
+
+    python -m bench.turn_end fit --pauses DIR         # the weights, from DIR/manifest.jsonl
+    python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
+    python -m bench.turn_end judge --speech DIR       # the shipped weights on recordings they have not seen
+
+What was heard is kept in out/turn_end: the first run decodes every clip (minutes), later ones take seconds.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from assistant.model_catalogue import SMART_TURN
+from assistant.models import installed
+from assistant.turn_end import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
+from assistant.turn_end_priors import USUAL_EXCESS_MS
+from audio.smart_turn import SmartTurn
+from bench.turn_end_clips import turns, with_pauses
+from bench.turn_end_curve import Cost, Wait, cost, with_real_lengths
+from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
+from bench.turn_end_moments import Moment, heard_moments
+from bench.turn_end_plots import Curve, plot_areas, plot_curves
+from bench.turn_end_table import SETS, SOURCES, collection, features_of, importance_of, names_of, signs_of
+
+CACHE = Path("out/turn_end")
+DOCS = Path("docs")
+WEIGHTS = Path("assistant/turn_end_weights.json")
+
+FITTED_AT_MS = (100, 150, 200, 300, 400)
+SHOWN_AT_MS = (100, 150, 200, 300)
+REFERENCE_MS = 200.0
+RIDGE = 300.0
+FOLDS, SEED = 10, 7
+FIXED_MS = (160, 200, 250, 300, 400, 500, 600, 700, 800, 1000, 1200)
+THRESHOLDS = tuple(np.arange(-1.4, 3.1, 0.2).tolist())
+
+
+def load(manifest: Path, *, tags: bool, made: bool) -> list[Moment]:
+    """All moments of a manifest's turns and, if `made`, of copies with pauses put in."""
+    natural = list(turns(manifest, tags=tags))
+    copies = [with_pauses(turn) for turn in natural] if made else []
+    path = installed(SMART_TURN)
+    if path is None:
+        raise SystemExit("Smart Turn is one of the sources: repartee models pull smart-turn-v3.2")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    chosen = natural + [copy for copy in copies if copy is not None]
+    return heard_moments(chosen, CACHE, SmartTurn(path))
+
+
+# ---- the fit ----
+
+
+def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Logistic:
+    """The model of some sources, from those chosen; what was read aloud is left out (docs/turn-taking.md)."""
+    rows = [
+        row
+        for row in np.flatnonzero(chosen).tolist()
+        if moments[row].at_ms in FITTED_AT_MS and collection(moments[row]) != "read"
+    ]
+    some = [moments[row] for row in rows]
+    ends = np.array([moment.label == "end" for moment in some])
+    return signed(features[rows], ends, importance_of(some), RIDGE, signs_of(sources))
+
+
+def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
+    """The logit of every moment by a model that has not heard its speaker."""
+    features = features_of(moments, sources)
+
+    def fit(train: Bools) -> Callable[[Bools], Floats]:
+        model = fit_on(moments, features, sources, train)
+        return lambda test: model.logit(features[test])
+
+    return held_out(fit, folds([moment.speaker for moment in moments], FOLDS, SEED))
+
+
+def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float]:
+    """Factor and bias that turn held-out logits into honest ones: a strong ridge makes them too timid."""
+    rows = [row for row, moment in enumerate(moments) if moment.at_ms in FITTED_AT_MS and collection(moment) != "read"]
+    some = [moments[row] for row in rows]
+    ends = np.array([moment.label == "end" for moment in some])
+    model = fitted(logits[rows][:, np.newaxis], ends, importance_of(some), 1e-3)
+    factor = float(model.weights[0] / model.deviation[0])
+    return factor, float(model.bias - factor * model.mean[0])
+
+
+def honest(moments: Sequence[Moment], sources: str) -> Floats:
+    """Cross-validated logits, calibrated: two numbers of them have heard everybody."""
+    logits = cross_validated(moments, sources)
+    factor, bias = calibration(moments, logits)
+    return factor * logits + bias
+
+
+def deaf(moments: Sequence[Moment]) -> Floats:
+    """What can be had without hearing anything: by the collection and the time since the turn began. A warning."""
+    read = np.array([float(collection(moment) == "read") for moment in moments])
+    orders = np.array([float(collection(moment) == "orders") for moment in moments])
+    spoken_s = np.array([moment.prosody["spoken_s"] for moment in moments])
+    features = np.column_stack([read, orders, spoken_s, spoken_s * read, spoken_s * orders])
+    ends = np.array([moment.label == "end" for moment in moments])
+    real = np.array([not moment.made and moment.label != "gap" for moment in moments])
+
+    def fit(train: Bools) -> Callable[[Bools], Floats]:
+        rows = train & real
+        model = fitted(features[rows], ends[rows], np.ones(int(rows.sum())), 1.0)
+        return lambda test: model.logit(features[test])
+
+    return held_out(fit, folds([moment.speaker for moment in moments], FOLDS, SEED))
+
+
+def write_weights(moments: Sequence[Moment]) -> None:
+    """Fit every combination of sources on all moments and write the file that ships."""
+    models = {}
+    for sources in SOURCES:
+        model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
+        factor, bias = calibration(moments, cross_validated(moments, sources))
+        used = np.flatnonzero(model.weights)
+        models[sources] = {
+            "names": [names_of(sources)[index] for index in used],
+            "mean": np.round(model.mean[used], 5).tolist(),
+            "deviation": np.round(model.deviation[used], 5).tolist(),
+            "weights": np.round(factor * model.weights[used], 5).tolist(),
+            "bias": round(factor * model.bias + bias, 5),
+        }
+    heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
+    found = {
+        "about": "Weights of assistant/turn_end.py, written by python -m bench.turn_end fit.",
+        "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
+        "fitted_on": heard,
+        "reference_ms": REFERENCE_MS,
+        "models": models,
+    }
+    WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
+    for sources, row in models.items():
+        print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
+
+
+# ---- what it is worth ----
+
+
+Area = tuple[float, float, float]
+Key = tuple[int, int, int]
+
+
+def key_of(moment: Moment) -> Key:
+    """Its turn, silence and length."""
+    return moment.turn, moment.number, moment.at_ms
+
+
+def keyed(moments: Sequence[Moment], logits: Floats) -> dict[Key, float]:
+    """Each moment's logit."""
+    return {key_of(moment): float(logit) for moment, logit in zip(moments, logits, strict=True)}
+
+
+def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: int) -> dict[str, dict[str, Area]]:
+    """Area under the curve and its interval, by set and source."""
+    ends = np.array([moment.label == "end" for moment in moments])
+    speakers = np.array([moment.speaker for moment in moments])
+    found: dict[str, dict[str, Area]] = {}
+    for name, belongs in SETS.items():
+        rows = np.array([moment.at_ms == silence_ms and belongs(moment) for moment in moments])
+        found[name] = {
+            source: (
+                area(scores[rows], ends[rows]),
+                *interval(scores[rows], ends[rows], speakers[rows].tolist()),
+            )
+            for source, scores in logits.items()
+        }
+    return found
+
+
+def waits(logits: Mapping[Key, float], patience: Patience) -> Wait:
+    """How long each moment's estimate would have the turn wait."""
+
+    def wait(moment: Moment) -> float:
+        silence_ms = moment.known_ms
+        grown = float(np.clip(logits.get(key_of(moment), 0.0) + (silence_ms - REFERENCE_MS) / USUAL_EXCESS_MS, -8, 8))
+        probability = float(1 / (1 + np.exp(-grown)))
+        return hangover_ms(Estimate(probability, silence_ms, USUAL_EXCESS_MS, ""), patience)
+
+    return wait
+
+
+def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
+    """A silence of one length ends the turn."""
+    return [(f"{ms} ms", cost(moments, waits({}, Patience(ms, ms, 0)))) for ms in FIXED_MS]
+
+
+def curves(moments: Sequence[Moment], logits: Mapping[str, Mapping[Key, float]]) -> list[Curve]:
+    """Fixed hangovers, and each source over all thresholds, between the widest floor and ceiling of the profiles."""
+    found = [Curve("fixed", fixed(moments))]
+    for source, scores in logits.items():
+        points = []
+        for threshold in THRESHOLDS:
+            patience = Patience(EAGER.floor_ms, PATIENT.ceiling_ms, threshold)
+            points.append((f"{threshold:+.2f}", cost(moments, waits(scores, patience))))
+        found.append(Curve(source, points))
+    return found
+
+
+def profiles(moments: Sequence[Moment], logits: Mapping[Key, float]) -> list[tuple[str, Cost]]:
+    """The three that ship."""
+    named = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
+    return [(name, cost(moments, waits(logits, patience))) for name, patience in named]
+
+
+def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
+    """One table for each set."""
+    by_length = {silence_ms: areas(moments, logits, silence_ms) for silence_ms in SHOWN_AT_MS}
+    for name, belongs in SETS.items():
+        at_200 = [moment.label == "end" for moment in moments if moment.at_ms == 200 and belongs(moment)]
+        print(f"\n{name}: {sum(at_200)} ends, {len(at_200) - sum(at_200)} pauses of 200 ms or more\n")
+        print("| source | " + " | ".join(f"{silence_ms} ms" for silence_ms in SHOWN_AT_MS) + " |")
+        print("|---" * (1 + len(SHOWN_AT_MS)) + "|")
+        for source in logits:
+            cells = [by_length[silence_ms][name][source] for silence_ms in SHOWN_AT_MS]
+            print(f"| {source} | " + " | ".join(f"{a:.2f} ({low:.2f}–{high:.2f})" for a, low, high in cells) + " |")
+
+
+def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
+    """What was said and what was, at 200 ms, where ends and pauses weigh the same."""
+    rows = [row for row, m in enumerate(moments) if m.at_ms == REFERENCE_MS and collection(m) != "read"]
+    ends = np.array([moments[row].label == "end" for row in rows])
+    importance = importance_of([moments[row] for row in rows])
+    said = 1 / (1 + np.exp(-logits[rows]))
+    print("\n| said | moments | said, mean | ends |\n|---|---|---|---|")
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        inside = (said >= low) & (said < low + 0.2)
+        means = [np.average(values[inside], weights=importance[inside]) for values in (said, ends)]
+        print(f"| {low:.1f}–{low + 0.2:.1f} | {inside.sum()} | {means[0]:.2f} | {means[1]:.2f} |")
+
+
+def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
+    """Waits and cut-ins."""
+    print(f"\n| {title} | wait p50 / p95 ms | pauses cut | turns with a pause cut into | turns without one cut into |")
+    print("|---|---|---|---|---|")
+    for name, found in rows:
+        print(
+            f"| {name} | {found.median_ms:.0f} / {found.p95_ms:.0f} | {100 * found.cut_pauses:.0f} % "
+            f"| {100 * found.cut_turns:.0f} % | {100 * found.cut_plain:.1f} % |"
+        )
+
+
+def evaluate(moments: Sequence[Moment]) -> None:
+    """Print the tables and draw the plots, every moment judged by a model that has not heard its speaker."""
+    logits = {sources: honest(moments, sources) for sources in SOURCES}
+    print_areas(moments, logits | {"collection and time only": deaf(moments)})
+    print_reliability(moments, logits["sound+text+smart"])
+    shown = {sources: logits[sources] for sources in ("sound", "text", "sound+text", "smart", "sound+text+smart")}
+    plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
+    # What is said to an assistant, or might be.
+    spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
+    scores = {sources: keyed(moments, found) for sources, found in shown.items()}
+    drawn = curves(spoken, scores)
+    kept = profiles(spoken, scores["sound+text+smart"])
+    plot_curves(drawn, kept, DOCS / "turn-taking-curve.svg")
+    for curve in drawn:
+        print_costs(curve.name, curve.points[:: 1 if curve.name == "fixed" else 2])
+    print_costs("profile, all sources", kept)
+    print_costs("profile, without Smart Turn", profiles(spoken, scores["sound+text"]))
+
+
+def judge(moments: Sequence[Moment]) -> None:
+    """The shipped weights, on recordings they have not seen."""
+    shipped = fitted_turn_end()
+    logits = {}
+    for sources in SOURCES:
+        names, model = names_of(sources), shipped.models[sources]
+        rows = features_of(moments, sources)
+        logits[sources] = np.array([model.logit(dict(zip(names, row, strict=True))) for row in rows])
+    print_areas(moments, logits)
+    print_costs("fixed", fixed(moments))
+    print_costs("profile, all sources", profiles(moments, keyed(moments, logits["sound+text+smart"])))
+    print_costs("profile, without Smart Turn", profiles(moments, keyed(moments, logits["sound+text"])))
+
+
+def main() -> None:
+    """Fit, evaluate or judge."""
+    parser = argparse.ArgumentParser(description="The end-of-turn estimate: its weights and what they are worth.")
+    parser.add_argument("what", choices=("fit", "evaluate", "judge"))
+    parser.add_argument("--pauses", type=Path, help="a folder with manifest.jsonl, for fit and evaluate")
+    parser.add_argument("--speech", type=Path, help="the same, with tags, for judge")
+    options = parser.parse_args()
+    folder = options.speech if options.what == "judge" else options.pauses
+    if folder is None:
+        parser.error("judge needs --speech DIR, fit and evaluate need --pauses DIR")
+    moments = load(folder / "manifest.jsonl", tags=options.what == "judge", made=options.what != "judge")
+    if options.what == "fit":
+        write_weights(moments)
+    elif options.what == "evaluate":
+        evaluate(moments)
+    else:
+        judge(moments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Recordings as turns to be judged: padded with their own room, with pauses put in, and the silences in them.
+
+A manifest is JSON Lines: `id`, `file` (beside it), `speaker`, `kind`, `source_repo`, `speech_start_s`, `speech_end_s`,
+`internal_pauses`.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
+from audio.vad import Vad, Voicing
+
+Label = Literal["end", "pause", "gap", "made"]
+"""What a silence is: the end of the turn; a labelled pause; a shorter silence inside a turn; a pause put in here."""
+
+LEAD_S = 0.6
+TAIL_S = 1.7
+
+_BLOCK = samples_of_ms(10)
+_SHORTEST_MADE_S, _LONGEST_MADE_S = 0.5, 1.6
+_SEVERAL_VOICES = frozenset(["meeting", "conversation"])
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn. Times are in ms from the first sample of `pcm`.
+
+    Attributes:
+        id: Of the clip; with "+made" where pauses were put in.
+        speaker: Of the manifest.
+        source: Where the clip is from.
+        kind: Of the manifest.
+        pcm: int16, shape (n,).
+        start_ms: The first sound of speech.
+        end_ms: The last.
+        pauses: Labelled, as (begin, end).
+        made: Put in here, as (begin, end).
+        real_until_ms: From here on the sound is noise made to resemble the clip's own room.
+    """
+
+    id: str
+    speaker: str
+    source: str
+    kind: str
+    pcm: Pcm
+    start_ms: float
+    end_ms: float
+    pauses: tuple[tuple[float, float], ...]
+    made: tuple[tuple[float, float], ...]
+    real_until_ms: float
+
+    @property
+    def key(self) -> str:
+        """Of this very sound."""
+        return hashlib.sha256(self.id.encode() + self.pcm.tobytes()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A silence the detector reported inside or at the end of a turn.
+
+    Attributes:
+        edge: After the last sample of speech, as the detector dates it.
+        known_at: The end of the first frame at which it was known.
+        until: The end of the frame at which the detector opened again, or of the clip.
+        label: What it is.
+    """
+
+    edge: Samples
+    known_at: Samples
+    until: Samples
+    label: Label
+
+
+def turns(manifest: Path, *, tags: bool = False) -> Iterator[Turn]:
+    """The turns of a manifest, of one voice each; `tags`: only lines with the tag "speech"."""
+    for line in manifest.read_text().splitlines():
+        row = json.loads(line)
+        if tags and row.get("tag") != "speech":
+            continue
+        if row["kind"] in _SEVERAL_VOICES or "+" in row["speaker"]:
+            continue
+        pcm, rate_hz = soundfile.read(manifest.parent / row["file"], dtype="int16")
+        if rate_hz != MIC_RATE_HZ or pcm.ndim != 1:
+            raise SystemExit(f"{row['file']} is not 16 kHz mono: convert it first.")
+        yield _padded(row["id"], row, np.asarray(pcm, dtype=np.int16))
+
+
+def _padded(name: str, row: dict[str, object], pcm: Pcm) -> Turn:
+    seed = zlib.crc32(name.encode())
+    end_s = float(str(row["speech_end_s"]))
+    short = max(0, samples_of_s(end_s + TAIL_S) - len(pcm))
+    room = room_noise(pcm, samples_of_s(LEAD_S) + short + FRAME_SAMPLES, seed)
+    lead = samples_of_s(LEAD_S)
+    whole = np.concatenate([room[:lead], pcm, room[lead : lead + short]])
+    pauses = row.get("internal_pauses") or []
+    assert isinstance(pauses, list)
+    return Turn(
+        id=name,
+        speaker=str(row["speaker"]),
+        source=str(row.get("source_repo", "")),
+        kind=str(row["kind"]),
+        pcm=whole,
+        start_ms=(float(str(row["speech_start_s"])) + LEAD_S) * 1000,
+        end_ms=(end_s + LEAD_S) * 1000,
+        pauses=tuple(((float(p[0]) + LEAD_S) * 1000, (float(p[1]) + LEAD_S) * 1000) for p in pauses),
+        made=(),
+        real_until_ms=ms_of_samples(lead + len(pcm)),
+    )
+
+
+def room_noise(pcm: Pcm, count: int, seed: int) -> Pcm:
+    """Steady noise with the spectrum of the quietest tenth of a clip, shape (count,): its phase is all that is made."""
+    size, hop = 512, 256
+    starts = np.arange(0, max(len(pcm) - size, 1), hop // 2)
+    window = np.hanning(size + 1)[:-1]
+    pieces = np.stack([pcm[s : s + size].astype(np.float64) for s in starts if s + size <= len(pcm)])
+    levels = np.square(pieces).mean(axis=1)
+    # Digital silence is no room: a clip that was muted at its ends has its room between its words.
+    heard = levels > 0.25
+    pieces, levels = (pieces[heard], levels[heard]) if heard.any() else (pieces, levels)
+    quiet = pieces[np.argsort(levels)[: max(4, len(levels) // 10)]]
+    shape = np.sqrt(np.square(np.abs(np.fft.rfft(quiet * window, axis=1))).mean(axis=0))
+    rng = np.random.default_rng(seed)
+    frames = count // hop + 3
+    spectra = shape * (rng.normal(size=(frames, len(shape))) + 1j * rng.normal(size=(frames, len(shape)))) / np.sqrt(2)
+    bits = np.fft.irfft(spectra, axis=1) * np.sqrt(window)
+    sound = np.zeros((frames + 1) * hop)
+    for number, bit in enumerate(bits):
+        sound[number * hop : number * hop + size] += bit
+    # The analysis window took sum(w^2)/N of the power; the square roots of Hann windows overlap to one.
+    sound /= np.sqrt(np.square(window).mean())
+    noise: Pcm = sound[hop : hop + count].round().clip(-32_768, 32_767).astype(np.int16)
+    return noise
+
+
+def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
+    """The turn with pauses of 0.5-1.6 s put into its deepest dips; None where none is deep enough or it has pauses.
+
+    Recordings of commands hold no pauses and those of read speech many: without these a fit could tell ends from
+    pauses by telling the recordings apart.
+    """
+    if turn.pauses:
+        return None
+    name = f"{turn.id}+made"
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    places = _dips(turn, most, rng)
+    if not places:
+        return None
+    pieces: list[npt.NDArray[np.int16]] = []
+    made: list[tuple[float, float]] = []
+    done, shift = 0, 0
+    for place in places:
+        count = samples_of_s(float(rng.uniform(_SHORTEST_MADE_S, _LONGEST_MADE_S)))
+        room = room_noise(turn.pcm, count, zlib.crc32(f"{name}{place}".encode()))
+        pieces += [turn.pcm[done:place], room]
+        made.append((ms_of_samples(place + shift), ms_of_samples(place + shift + count)))
+        done, shift = place, shift + count
+    pieces.append(turn.pcm[done:])
+    moved_ms = ms_of_samples(shift)
+    return Turn(
+        name,
+        turn.speaker,
+        turn.source,
+        turn.kind,
+        np.concatenate(pieces),
+        turn.start_ms,
+        turn.end_ms + moved_ms,
+        (),
+        tuple(made),
+        turn.real_until_ms + moved_ms,
+    )
+
+
+def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
+    """Samples in the middle of quiet blocks inside the speech, in order, 0.5 s apart."""
+    first = int((turn.start_ms + 350) / 10)
+    last = int((turn.end_ms - 300) / 10)
+    if last - first < 10:
+        return []
+    blocks = turn.pcm[: len(turn.pcm) // _BLOCK * _BLOCK].reshape(-1, _BLOCK).astype(np.float64)
+    power = np.square(blocks).mean(axis=1) + 1.0
+    level_db = 10 * np.log10(np.convolve(power, np.full(3, 1 / 3), "same"))
+    speech_db = 10 * np.log10(power[first:last].mean())
+    found: list[int] = []
+    deep = [
+        b for b in range(first, last) if level_db[b] < speech_db - 15 and level_db[b] == level_db[b - 3 : b + 4].min()
+    ]
+    rng.shuffle(deep)
+    for block in deep:
+        place = block * _BLOCK + _BLOCK // 2
+        if len(found) < most and all(abs(place - other) > samples_of_ms(500) for other in found):
+            found.append(place)
+    return sorted(found)
+
+
+def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, Voicing]]:
+    """Every frame and what the detector said after it."""
+    vad.reset()
+    found = []
+    for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
+        found.append((frame, vad.process(frame)))
+    return found
+
+
+def silences(turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> tuple[Samples, list[Silence]]:
+    """The onset of the turn by the detector, and its silences in order; the last is the end. None where unheard."""
+    stretches = _stretches(heard)
+    inside = [s for s in stretches if ms_of_samples(s[2]) > turn.start_ms and ms_of_samples(s[0]) < turn.end_ms]
+    if not inside:
+        return Samples(0), []
+    found: list[Silence] = []
+    for number, (_, edge, known_at, until) in enumerate(inside):
+        ends = number == len(inside) - 1
+        found.append(Silence(edge, known_at, until, "end" if ends else _label(turn, edge, until)))
+    return inside[0][0], found
+
+
+def _stretches(heard: Sequence[tuple[Frame, Voicing]]) -> list[tuple[Samples, Samples, Samples, Samples]]:
+    """Onset, edge, when the edge was known, until when the silence after it lasted."""
+    found: list[tuple[Samples, Samples, Samples, Samples]] = []
+    onset: Samples | None = None
+    closed: tuple[Samples, Samples, Samples] | None = None
+    for frame, voicing in heard:
+        if voicing.speaking and onset is None:
+            if closed is not None:
+                found.append((*closed, frame.end))
+                closed = None
+            onset = voicing.edge
+        elif not voicing.speaking and onset is not None:
+            closed, onset = (onset, voicing.edge, frame.end), None
+    if closed is not None:
+        found.append((*closed, heard[-1][0].end))
+    return found
+
+
+def _label(turn: Turn, edge: Samples, until: Samples) -> Label:
+    begin_ms, end_ms = ms_of_samples(edge), ms_of_samples(until)
+
+    def overlaps(span: tuple[float, float]) -> bool:
+        return min(end_ms, span[1]) - max(begin_ms, span[0]) > 0.5 * min(end_ms - begin_ms, span[1] - span[0])
+
+    if any(overlaps(span) for span in turn.made):
+        return "made"
+    return "pause" if any(overlaps(span) for span in turn.pauses) else "gap"

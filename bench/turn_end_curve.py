@@ -1,0 +1,97 @@
+"""What a way of waiting costs: how long after the last word a turn ends, and how often a pause is taken for its end."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench.turn_end_moments import Moment
+
+PAUSE_MS = 300.0
+"""Pauses from here on count; shorter ones are closures and breaths that nobody would answer into."""
+
+Wait = Callable[[Moment], float]
+"""From a moment to the silence, in ms, that ends the turn by what is known at that moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one way of waiting on one set of turns.
+
+    Attributes:
+        median_ms, p95_ms: From the end of speech to the decision, turns without a cut-in.
+        cut_pauses: Share of the pauses of 300 ms or more in which the turn was ended.
+        cut_turns: Share of the turns with such a pause that were cut into.
+        cut_plain: Share of the turns without one that were cut into all the same.
+    """
+
+    median_ms: float
+    p95_ms: float
+    cut_pauses: float
+    cut_turns: float
+    cut_plain: float
+
+
+def with_real_lengths(moments: Sequence[Moment], seed: int = 3) -> list[Moment]:
+    """The same, pauses that were put in shortened to lengths drawn from the real ones of 300 ms or more."""
+    lengths = {(m.turn, m.number): m.lasts_ms for m in moments if m.label == "pause" and m.lasts_ms >= PAUSE_MS}
+    real = sorted(lengths.values())
+    rng = np.random.default_rng(seed)
+    drawn: dict[tuple[int, int], float] = {}
+    found = []
+    for moment in moments:
+        if moment.label == "made":
+            key = (moment.turn, moment.number)
+            if key not in drawn:
+                drawn[key] = min(moment.lasts_ms, float(rng.choice(real)))
+            if moment.known_ms >= drawn[key]:
+                continue
+            found.append(replace(moment, lasts_ms=drawn[key]))
+        else:
+            found.append(moment)
+    return found
+
+
+def ended_at(silence: Sequence[Moment], wait: Wait) -> float:
+    """When the turn ends in a silence that goes on for ever, in ms from its beginning.
+
+    Args:
+        silence: Its moments, in order.
+        wait: Asked at each moment; the newest answer counts.
+    """
+    for moment, following in itertools.pairwise(silence):
+        due = max(wait(moment), moment.known_ms)
+        if due < following.known_ms:
+            return due
+    return max(wait(silence[-1]), silence[-1].known_ms)
+
+
+def cost(moments: Sequence[Moment], wait: Wait) -> Cost:
+    """Play all turns."""
+    silences: dict[tuple[int, int], list[Moment]] = {}
+    for moment in moments:
+        silences.setdefault((moment.turn, moment.number), []).append(moment)
+    pauses: list[bool] = []
+    paused: dict[int, bool] = {}
+    cut: dict[int, bool] = {}
+    ends_ms: dict[int, float] = {}
+    for (turn, _), silence in silences.items():
+        first, due = silence[0], ended_at(silence, wait)
+        if first.label == "end":
+            ends_ms[turn] = due
+            continue
+        into = due < first.lasts_ms
+        cut[turn] = cut.get(turn, False) or into
+        if first.lasts_ms >= PAUSE_MS and first.label in ("pause", "made"):
+            pauses.append(into)
+            paused[turn] = True
+    latencies = [due for turn, due in ends_ms.items() if not cut.get(turn, False)]
+    with_pause = [cut.get(turn, False) for turn in ends_ms if paused.get(turn, False)]
+    plain = [cut.get(turn, False) for turn in ends_ms if not paused.get(turn, False)]
+    p50, p95 = np.percentile(latencies, [50, 95]) if latencies else (float("nan"), float("nan"))
+    return Cost(float(p50), float(p95), _share(pauses), _share(with_pause), _share(plain))
+
+
+def _share(values: Sequence[bool]) -> float:
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,111 @@
+"""The arithmetic of the fit: logistic regression, folds by speaker, area under the curve and its interval."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Logistic:
+    """A logistic regression on standardized features, clipped at three deviations.
+
+    Attributes:
+        mean, deviation: Of the training features, shape (n,).
+        weights: Of the standardized features, shape (n,).
+        bias: Of the logit.
+    """
+
+    def __init__(self, mean: Floats, deviation: Floats, weights: Floats, bias: float) -> None:
+        self.mean, self.deviation, self.weights, self.bias = mean, deviation, weights, bias
+
+    def logit(self, features: Floats) -> Floats:
+        """Of each row, shape (m,)."""
+        scaled = np.clip((features - self.mean) / self.deviation, -3, 3)
+        logits: Floats = scaled @ self.weights + self.bias
+        return logits
+
+
+def fitted(features: Floats, ends: Bools, importance: Floats, ridge: float) -> Logistic:
+    """Newton's method on the weighted log-likelihood less ridge/2 |weights|²; shapes (m, n), (m,), (m,).
+
+    Importances are scaled to a sum of m, so that a ridge means the same for any weighting.
+    """
+    importance = importance * (len(ends) / importance.sum())
+    mean = np.average(features, axis=0, weights=importance)
+    deviation = np.sqrt(np.average(np.square(features - mean), axis=0, weights=importance)) + 1e-6
+    scaled = np.clip((features - mean) / deviation, -3, 3)
+    rows = np.column_stack([scaled, np.ones(len(ends))])
+    penalty = np.full(rows.shape[1], ridge)
+    penalty[-1] = 1e-6
+    found = np.zeros(rows.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
+        slope = rows.T @ (importance * (ends - chance)) - penalty * found
+        curve = (rows * (importance * chance * (1 - chance))[:, np.newaxis]).T @ rows + np.diag(penalty)
+        step = np.linalg.solve(curve, slope)
+        found += step
+        if np.abs(step).max() < 1e-8:
+            break
+    return Logistic(mean, deviation, found[:-1], float(found[-1]))
+
+
+def signed(features: Floats, ends: Bools, importance: Floats, ridge: float, signs: Floats) -> Logistic:
+    """As `fitted`, but a weight against its sign (+1 or -1, shape (n,)) is zero: the worst goes first, then again."""
+    kept = list(range(features.shape[1]))
+    while True:
+        found = fitted(features[:, kept], ends, importance, ridge)
+        against = found.weights * signs[kept]
+        if not kept or against.min() >= 0:
+            break
+        kept.pop(int(against.argmin()))
+    weights, mean, deviation = np.zeros(len(signs)), np.zeros(len(signs)), np.ones(len(signs))
+    weights[kept], mean[kept], deviation[kept] = found.weights, found.mean, found.deviation
+    return Logistic(mean, deviation, weights, found.bias)
+
+
+def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp]:
+    """The fold of each row, shape (m,): a speaker is in one fold only, and the folds are about as large."""
+    names, sizes = np.unique(np.asarray(speakers), return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled = np.zeros(count)
+    place: dict[str, int] = {}
+    for index in order:
+        fold = int(filled.argmin())
+        place[str(names[index])] = fold
+        filled[fold] += sizes[index]
+    return np.array([place[speaker] for speaker in speakers])
+
+
+def held_out(fit: Callable[[Bools], Callable[[Bools], Floats]], fold: npt.NDArray[np.intp]) -> Floats:
+    """The logits of every row by a fit that has not heard its speaker, shape (m,)."""
+    logits = np.zeros(len(fold))
+    for number in np.unique(fold):
+        inside = fold == number
+        logits[inside] = fit(~inside)(inside)
+    return logits
+
+
+def area(scores: Floats, ends: Bools) -> float:
+    """The area under the receiver operating curve; ties count half. NaN without both kinds."""
+    above, below = scores[ends], np.sort(scores[~ends])
+    if not len(above) or not len(below):
+        return float("nan")
+    lower = np.searchsorted(below, above, "left") + np.searchsorted(below, above, "right")
+    return float(lower.mean() / 2 / len(below))
+
+
+def interval(scores: Floats, ends: Bools, speakers: Sequence[str], draws: int = 400) -> tuple[float, float]:
+    """95 % of the area over speakers drawn with replacement."""
+    rng = np.random.default_rng(1)
+    names, index = np.unique(np.asarray(speakers), return_inverse=True)
+    rows = [np.flatnonzero(index == number) for number in range(len(names))]
+    found = []
+    for _ in range(draws):
+        drawn = np.concatenate([rows[number] for number in rng.integers(0, len(names), len(names))])
+        found.append(area(scores[drawn], ends[drawn]))
+    low, high = np.nanpercentile(found, [2.5, 97.5])
+    return float(low), float(high)

@@ -1,0 +1,123 @@
+"""Moments at which a turn may be judged over: every silence of every turn at growing lengths, with all evidence."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.prosody import ProsodyTrack
+from audio.prosody_features import prosody_at
+from audio.smart_turn import SmartTurn
+from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
+from audio.vad.silero import SileroNetwork, SileroVad
+from bench.turn_end_clips import Silence, Turn, silences, voicings
+from bench.turn_end_words import Asked, listen
+
+AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
+SMART_AT_MS = (100, 200, 400)
+SMART_BEFORE_MS = 700.0
+"""How much before the onset the network hears: its own pipeline hands in 500 ms and the detector's 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A silence of a turn at one length.
+
+    Attributes:
+        turn: Number of the turn.
+        speaker: As its manifest has it; `source`, `kind` likewise.
+        label: What the silence is, see turn_end_clips.Label.
+        made: Whether pauses were put into the turn.
+        number: Of the silence within its turn.
+        at_ms: The length at which it is judged: at the first frame from then on at which the detector has closed.
+        known_ms: How long it really was at that frame.
+        lasts_ms: How long the silence lasts in all.
+        prosody: The features of audio.prosody_features, by name.
+        smart: Smart Turn's probability, of this or the last earlier length; None without the network.
+        text: The words at the start of the silence.
+        rough: Whether the recognizer calls them a guess.
+    """
+
+    turn: int
+    speaker: str
+    source: str
+    kind: str
+    label: str
+    made: bool
+    number: int
+    at_ms: int
+    known_ms: float
+    lasts_ms: float
+    prosody: dict[str, float]
+    smart: float | None
+    text: str
+    rough: bool
+
+
+def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None) -> list[Moment]:
+    """All moments of all turns; what was heard before is read from `folder`, what is new is added to it."""
+    words = listen(turns, folder / "words.jsonl")
+    cache = folder / ("moments-smart.jsonl" if network is not None else "moments.jsonl")
+    known = {}
+    if cache.exists():
+        known = {row["key"]: row["moments"] for row in map(json.loads, cache.read_text().splitlines())}
+    vad = SileroVad(SileroNetwork())
+    found: list[Moment] = []
+    with cache.open("a") as file:
+        for number, turn in enumerate(turns):
+            if turn.key not in known:
+                known[turn.key] = [asdict(moment) for moment in _of_turn(turn, vad, words[turn.id], network)]
+                file.write(json.dumps({"key": turn.key, "moments": known[turn.key]}) + "\n")
+                file.flush()
+            found += [Moment(**(row | {"turn": number})) for row in known[turn.key]]
+    return found
+
+
+def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartTurn | None) -> Iterator[Moment]:
+    heard = voicings(vad, turn.pcm)
+    onset, found = silences(turn, heard)
+    track = ProsodyTrack()
+    wanted: dict[int, list[tuple[int, Silence, int]]] = {}
+    for number, silence in enumerate(found):
+        for at, at_ms in _when(silence):
+            wanted.setdefault(at, []).append((number, silence, at_ms))
+    smart: dict[int, float] = {}
+    for frame, voicing in heard:
+        track.push(frame, voicing)
+        for number, silence, at_ms in wanted.get(frame.end, ()):
+            if network is not None and at_ms in SMART_AT_MS:
+                smart[number] = _smart(network, turn.pcm, onset, frame.end)
+            text, rough = next(iter(words[number]["words"].values()), ("", True))
+            yield Moment(
+                turn=0,
+                speaker=turn.speaker,
+                source=turn.source,
+                kind=turn.kind,
+                label=silence.label,
+                made=bool(turn.made),
+                number=number,
+                at_ms=at_ms,
+                known_ms=ms_of_samples(frame.end - silence.edge),
+                lasts_ms=ms_of_samples(silence.until - silence.edge),
+                prosody=prosody_at(track, onset, silence.edge).named(),
+                smart=smart.get(number),
+                text=text,
+                rough=rough,
+            )
+
+
+def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:
+    """At which frame ends the silence is judged, and at which length."""
+    for at_ms in AT_MS:
+        due = -(-(silence.edge + samples_of_ms(at_ms)) // FRAME_SAMPLES) * FRAME_SAMPLES
+        at = Samples(max(silence.known_at, due))
+        if at < silence.until:
+            yield at, at_ms
+
+
+def _smart(network: SmartTurn, pcm: npt.NDArray[np.int16], onset: Samples, now: Samples) -> float:
+    begin = max(0, onset - samples_of_ms(SMART_BEFORE_MS))
+    return network.probability(pcm[begin:now])

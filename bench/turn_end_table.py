@@ -1,0 +1,87 @@
+"""Moments as numbers: which features are weighed and which way, which moments count how much, and on which sets."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from assistant.turn_end_text import text_shape
+from bench.turn_end_fit import Floats
+from bench.turn_end_moments import Moment
+
+SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        # A turn ends low, soft, with a long last syllable; an "um" stands still in pitch, level and spectrum.
+        "sound": {
+            "pitch_end_st": -1,
+            "pitch_rank": -1,
+            "level_end_db": -1,
+            "peak_db": -1,
+            "lengthening": 1,
+            "change_end_db": 1,
+            "rate_hz": 1,
+        },
+        "text": {"completeness": 1, "end_log10": 1, "filler": -1, "dangling": -1, "preposition": -1},
+        "smart": {"smart_logit": 1},
+    }
+)
+"""Which way a feature may count. The fit cannot turn a sign: with some thirty voices that pause it would."""
+
+SOURCES = ("sound", "text", "smart", "sound+text", "sound+smart", "text+smart", "sound+text+smart")
+
+_LEAST = 1e-4
+
+
+def collection(moment: Moment) -> str:
+    """What was recorded together: the class balance is kept within each, so that telling them apart gains nothing."""
+    if moment.kind == "read":
+        return "read"
+    return "orders" if moment.source == "Picovoice/speech-to-intent-benchmark" else "other"
+
+
+SETS: Mapping[str, Callable[[Moment], bool]] = MappingProxyType(
+    {
+        "spoken, real pauses": lambda m: m.kind != "read" and not m.made and m.label != "gap",
+        "spoken, real and made pauses": lambda m: (
+            m.kind != "read" and m.label != "gap" and not (m.made and m.label == "end")
+        ),
+        "read aloud, real pauses": lambda m: m.kind == "read" and not m.made and m.label != "gap",
+        "everything, real pauses": lambda m: not m.made and m.label != "gap",
+    }
+)
+
+
+@cache
+def _text_features(text: str) -> Mapping[str, float]:
+    return text_shape(text).named()
+
+
+def names_of(sources: str) -> tuple[str, ...]:
+    """The features of "sound+text", in order."""
+    return tuple(name for source in sources.split("+") for name in SIGNS[source])
+
+
+def signs_of(sources: str) -> Floats:
+    """Their signs, shape (n,)."""
+    return np.array([float(sign) for source in sources.split("+") for sign in SIGNS[source].values()])
+
+
+def features_of(moments: Sequence[Moment], sources: str) -> Floats:
+    """Shape (moments, features)."""
+    names = names_of(sources)
+    rows = np.zeros((len(moments), len(names)))
+    for row, moment in zip(rows, moments, strict=True):
+        smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
+        known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
+        row[:] = [known[name] for name in names]
+    return rows
+
+
+def importance_of(moments: Sequence[Moment]) -> Floats:
+    """So that ends and pauses weigh the same in every collection at every length, shape (m,)."""
+    groups = [(collection(moment), moment.at_ms, moment.label == "end") for moment in moments]
+    sizes = Counter(groups)
+    both = Counter(group[:2] for group in groups)
+    return np.array([np.sqrt(both[group[:2]]) / sizes[group] for group in groups])

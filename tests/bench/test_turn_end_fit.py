@@ -1,0 +1,77 @@
+"""The arithmetic of the fit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.turn_end_fit import area, fitted, folds, held_out, interval, signed
+
+RNG = np.random.default_rng(5)
+TRUTH = np.array([2.0, -1.0, 0.0])
+FEATURES = RNG.normal(3, 2, (4000, 3))
+ENDS = RNG.random(4000) < 1 / (1 + np.exp(-((FEATURES - 3) / 2 @ TRUTH + 0.5)))
+ALIKE = np.ones(4000)
+
+
+def test_weights_are_found_again() -> None:
+    model = fitted(FEATURES, ENDS, ALIKE, ridge=0.1)
+    assert model.weights == pytest.approx(TRUTH, abs=0.2)
+    assert model.bias == pytest.approx(0.5, abs=0.15)
+
+
+def test_a_ridge_draws_them_to_nothing() -> None:
+    assert np.abs(fitted(FEATURES, ENDS, ALIKE, ridge=1e6).weights).max() < 0.01
+
+
+def test_importance_counts_as_copies_would() -> None:
+    twice = np.concatenate([FEATURES[:400], FEATURES[:100]])
+    counted = np.where(np.arange(400) < 100, 2.0, 1.0)
+    copied = fitted(twice, np.concatenate([ENDS[:400], ENDS[:100]]), np.ones(500), ridge=0.0)
+    weighed = fitted(FEATURES[:400], ENDS[:400], counted, ridge=0.0)
+    assert weighed.weights == pytest.approx(copied.weights, abs=1e-3)
+
+
+def test_a_weight_against_its_sign_is_none() -> None:
+    model = signed(FEATURES, ENDS, ALIKE, 0.1, np.array([1.0, 1.0, 1.0]))
+    assert model.weights[0] > 1
+    assert model.weights[1] == 0
+    assert np.isfinite(model.logit(FEATURES)).all()
+
+
+def test_all_weights_against_their_signs_leave_the_bias() -> None:
+    model = signed(FEATURES[:, :2], ENDS, ALIKE, 0.1, np.array([-1.0, 1.0]))
+    assert not model.weights.any()
+    assert model.bias != 0
+
+
+def test_an_area_is_the_chance_to_be_right() -> None:
+    ends = np.array([True, True, False, False])
+    assert area(np.array([3.0, 2.0, 1.0, 0.0]), ends) == 1.0
+    assert area(np.array([0.0, 1.0, 2.0, 3.0]), ends) == 0.0
+    assert area(np.array([1.0, 1.0, 1.0, 1.0]), ends) == 0.5
+    assert area(np.array([2.0, 0.0, 1.0, 1.0]), ends) == 0.5
+    assert np.isnan(area(np.array([1.0]), np.array([True])))
+
+
+def test_an_interval_holds_its_area_and_is_the_same_again() -> None:
+    speakers = [f"s{number % 40}" for number in range(400)]
+    scores, ends = FEATURES[:400, 0], ENDS[:400]
+    low, high = interval(scores, ends, speakers, draws=100)
+    assert low < area(scores, ends) < high
+    assert (low, high) == interval(scores, ends, speakers, draws=100)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.lists(st.sampled_from([f"s{number}" for number in range(12)]), min_size=1, max_size=60), st.integers(2, 5))
+def test_a_speaker_is_in_one_fold(speakers: list[str], count: int) -> None:
+    fold = folds(speakers, count, seed=1)
+    assert len(fold) == len(speakers)
+    assert all(len({f for f, s in zip(fold, speakers, strict=True) if s == name}) == 1 for name in set(speakers))
+    assert ((fold >= 0) & (fold < count)).all()
+
+
+def test_nobody_is_judged_by_a_fit_that_heard_them() -> None:
+    fold = np.array([0, 0, 1, 1, 2])
+    logits = held_out(lambda train: lambda test: np.full(test.sum(), float(train[test].any())), fold)
+    assert not logits.any()
