@@ -4,15 +4,67 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """The model wants a function called; as an event, it comes whole.
+
+    Attributes:
+        arguments: JSON, as the model wrote it.
+    """
+
+    call_id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation, as the model sees it."""
+    """One message of a conversation, as the model sees it.
+
+    Attributes:
+        calls: Of an assistant's message: what it called.
+        call_id: Of a tool's message: the call that it answers.
+    """
 
     role: Role
     content: str
+    calls: tuple[FunctionCall, ...] = ()
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that the model may call.
+
+    Attributes:
+        parameters: JSON Schema of its arguments, as JSON text.
+    """
+
+    name: str
+    description: str
+    parameters: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """What one request asks for besides an answer.
+
+    Attributes:
+        functions: Those the model may call.
+        choice: "auto", "none", "required", or the name of the function that it must call.
+        max_tokens: Longest answer; None: the endpoint's own setting.
+    """
+
+    functions: tuple[Function, ...] = ()
+    choice: str = "auto"
+    max_tokens: int | None = None
+
+
+PLAIN = ChatOptions()
+"""Nothing but an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +113,7 @@ class Finished:
     completion_tokens: int | None = None
 
 
-ChatEvent = Answering | Queued | Sent | Token | Finished
+ChatEvent = Answering | Queued | Sent | Token | FunctionCall | Finished
 
 
 class ChatModel(Protocol):
@@ -81,8 +133,8 @@ class ChatModel(Protocol):
         """Get ready (open connections, build tables); never fails because a network is down."""
         ...
 
-    def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, Finished.
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, FunctionCall*, Finished.
 
         Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays
         valid.

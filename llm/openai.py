@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from llm.address import base_url_of
-from llm.chat import ChatEvent, Finished, Message, Queued, Sent
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, Queued, Sent
 from llm.errors import LlmError, LlmTooSlow
 from llm.http_stream import HttpStream
+from llm.openai_messages import message_json, options_json
 from llm.openai_stream import OpenAIStream
 
 ROUTE = "/chat/completions"
@@ -84,13 +85,13 @@ class OpenAIChat:
         """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
         await self._http.warm("/models")
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self._first_token_timeout_s
         private = tuple(message.content for message in messages)
         reading = OpenAIStream(self.name, private=private if self._key is None else (*private, self._key))
-        body = self._body(messages)
+        body = self._body(messages, options)
         waiting_for = "connection"
         async with aclosing(self._http.post(ROUTE, body, private=private)) as arriving:
             while True:
@@ -121,13 +122,14 @@ class OpenAIChat:
         """Close connections. Idempotent; bounded in time."""
         await self._http.aclose()
 
-    def _body(self, messages: Sequence[Message]) -> bytes:
+    def _body(self, messages: Sequence[Message], options: ChatOptions) -> bytes:
         request = {
             "model": self._model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "messages": [message_json(message) for message in messages],
             "stream": True,
             "stream_options": {"include_usage": True},
             **self._options,
+            **options_json(options),
         }
         return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 

@@ -6,14 +6,18 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from llm.chat import Finished, Token
+from llm.chat import Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 
 MAX_ANSWER_CHARS = 256 * 1024
 """About five hours of speech: what is longer is a fault, not an answer."""
+
+MAX_CALLS = 16
+"""Function calls in one answer."""
 
 DONE_REASON = "done"
 """For a service that ends with `[DONE]` and gives no finish_reason."""
@@ -22,6 +26,16 @@ SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+Said = Token | FunctionCall | Finished
+
+
+@dataclass(slots=True)
+class _CallSoFar:
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
 
 
 class OpenAIStream:
@@ -46,24 +60,25 @@ class OpenAIStream:
         self._completion_tokens: int | None = None
         self._over = False
         self._ending = False
+        self._calls: dict[int, _CallSoFar] = {}
 
-    def feed(self, data: bytes) -> Iterator[Token | Finished]:
+    def feed(self, data: bytes) -> Iterator[Said]:
         """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
 
         Raises LlmError, after everything that was said before the fault.
         """
         yield from self._read(self._sse.feed(data))
 
-    def end(self) -> Iterator[Token | Finished]:
+    def end(self) -> Iterator[Said]:
         """The body is over, or enough of it was waited for. Raises LlmError where it was cut short."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._over:
             if not self._reason:
                 raise self._broken("ended its answer without an end mark: see the server's log")
-            yield self._finish()
+            yield from self._finish()
 
-    def _read(self, events: Iterator[Event]) -> Iterator[Token | Finished]:
+    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
         try:
             for event in events:
                 if not self._over:
@@ -75,10 +90,10 @@ class OpenAIStream:
             text = f"does not answer as a language model ({error}): check its url, and any proxy before it"
             raise self._broken(text, spoken) from error
 
-    def _meaning(self, event: Event) -> Iterator[Token | Finished]:
+    def _meaning(self, event: Event) -> Iterator[Said]:
         if event.data == "[DONE]":
             self._reason = self._reason or DONE_REASON
-            yield self._finish()
+            yield from self._finish()
             return
         chunk = self._decoded(event)
         if event.name == "error" or chunk.get("error") or chunk.get("object") == "error":
@@ -108,16 +123,42 @@ class OpenAIStream:
         if content is not None and not isinstance(content, str):
             raise self._broken("sent content that is not text: check that its model writes text only")
         if content and (text := self._whole(content)):
-            self._chars_left -= len(text)
-            if self._chars_left < 0:
-                raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            self._spend(len(text))
             self.begun = True
             yield Token(text)
+        calls = delta.get("tool_calls") if isinstance(delta, dict) else None
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            if isinstance(call, dict):
+                self._call(call, number)
         reason = choice.get("finish_reason")
         if reason:
             self._reason = str(reason)[:40]
             self.finishing = True
             self._judge()
+
+    def _call(self, part: dict[str, object], number: int) -> None:
+        """A piece of a function call; the first of a call names it, all carry some of its arguments."""
+        index = part.get("index", number)
+        if not isinstance(index, int) or not 0 <= index < MAX_CALLS:
+            raise self._broken(f"called more than {MAX_CALLS} functions at once: see its model's template")
+        so_far = self._calls.setdefault(index, _CallSoFar())
+        if isinstance(part.get("id"), str):
+            so_far.call_id = so_far.call_id or str(part["id"])
+        function = part.get("function")
+        if isinstance(function, dict):
+            name, arguments = function.get("name"), function.get("arguments")
+            so_far.name = so_far.name or (name if isinstance(name, str) else "")
+            if isinstance(arguments, str):
+                self._spend(len(arguments))
+                so_far.arguments += arguments
+            elif isinstance(arguments, dict):  # some servers send an object where text is due
+                so_far.arguments = json.dumps(arguments)
+        self.begun = True
+
+    def _spend(self, chars: int) -> None:
+        self._chars_left -= chars
+        if self._chars_left < 0:
+            raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
 
     def _judge(self) -> None:
         if self._reason in {"error", "abort"}:
@@ -141,12 +182,15 @@ class OpenAIStream:
             self._prompt_tokens = _count_of(usage.get("prompt_tokens"))
             self._completion_tokens = _count_of(usage.get("completion_tokens"))
 
-    def _finish(self) -> Finished:
+    def _finish(self) -> Iterator[Said]:
         if not self.begun:
             remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
             raise self._broken(f"ended without a word (finish_reason {self._reason}): {remedy}", SPOKEN_EMPTY)
         self._over = True
-        return Finished(self._reason, self._prompt_tokens, self._completion_tokens)
+        for index, call in sorted(self._calls.items()):
+            if call.name:
+                yield FunctionCall(call.call_id or f"call_{index}", call.name, call.arguments or "{}")
+        yield Finished(self._reason, self._prompt_tokens, self._completion_tokens)
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
         spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)

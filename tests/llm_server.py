@@ -93,6 +93,7 @@ class Server:
 
     Attributes:
         url: Base url of the service.
+        models: The script for every GET: its list of models.
         seen: Requests so far.
         connections: Connections accepted so far.
         open: Those that are open.
@@ -102,6 +103,7 @@ class Server:
 
     scripts: list[Script]
     url: str = ""
+    models: Script = field(default_factory=lambda: status(200, {"data": []}))
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
     open: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -144,12 +146,11 @@ class Server:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.seen.append(Seen(method, path, headers, body))
-        if method == "GET":
-            script = status(200, {"data": []})
-        else:
-            script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
-        for step in script:
+        for step in self.models if method == "GET" else self._next_script():
             await self._do(step, reader, writer)
+
+    def _next_script(self) -> Script:
+        return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
 
     async def _do(self, step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         match step:

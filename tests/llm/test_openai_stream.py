@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from llm_server import DONE, event, usage
 
 from llm import openai_stream
-from llm.chat import Finished, Token
+from llm.chat import Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.openai_stream import OpenAIStream
+from llm.openai_stream import OpenAIStream, Said
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
 
 
-def read(*pieces: bytes) -> list[Token | Finished]:
+def read(*pieces: bytes) -> list[Said]:
     stream = OpenAIStream("near")
     events = [said for piece in pieces for said in stream.feed(piece)]
     return events if events and isinstance(events[-1], Finished) else events + list(stream.end())
 
 
-def outcome(*pieces: bytes) -> tuple[list[Token | Finished], str]:
+def outcome(*pieces: bytes) -> tuple[list[Said], str]:
     """Everything said, and the error's text or ""."""
     stream = OpenAIStream("near")
-    said: list[Token | Finished] = []
+    said: list[Said] = []
     try:
         for piece in pieces:
             for token in stream.feed(piece):
@@ -196,3 +196,38 @@ def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
     assert outcome(*pieces) == outcome(body)
     assert outcome(*(bytes([byte]) for byte in body)) == outcome(body)
+
+
+# ---- function calls -----------------------------------------------------------------------------------------
+
+
+def calling(**part: object) -> bytes:
+    return event(tool_calls=[part])
+
+
+def test_a_function_call_comes_whole_whatever_pieces_it_came_in() -> None:
+    assert read(
+        calling(index=0, id="call_a", type="function", function={"name": "weather", "arguments": ""}),
+        calling(index=0, function={"arguments": '{"city":'}),
+        calling(index=1, id="call_b", function={"name": "time"}),
+        calling(index=0, function={"arguments": '"Ulm"}'}),
+        event(finish="tool_calls"),
+        DONE,
+    ) == [
+        FunctionCall("call_a", "weather", '{"city":"Ulm"}'),
+        FunctionCall("call_b", "time", "{}"),
+        Finished("tool_calls"),
+    ]
+
+
+def test_words_before_a_call_are_said() -> None:
+    assert read(
+        event(content="Let me see."),
+        calling(index=0, id="call_a", function={"name": "weather", "arguments": {"city": "Ulm"}}),
+        DONE,
+    ) == [Token("Let me see."), FunctionCall("call_a", "weather", '{"city": "Ulm"}'), Finished("done")]
+
+
+def test_more_calls_than_anybody_needs_are_a_fault() -> None:
+    with pytest.raises(LlmBroken, match="more than 16 functions"):
+        read(calling(index=16, id="x", function={"name": "weather"}))

@@ -1,0 +1,128 @@
+"""What a service lists at an address that somebody gave: one GET, with the key and the proxies it needs."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx
+
+from llm.address import base_url_of, is_loopback, request_headers, route_url
+from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.http_failure import SPOKEN_UNREACHABLE, unreachable
+from llm.model_list import ModelList, model_list_of
+from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
+
+MAX_BYTES = 4 << 20
+"""Of a list; clouds have sent half a megabyte."""
+
+MODELS_ROUTE = "/models"
+CHAT_ROUTE = "/chat/completions"
+
+_REFUSED = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
+_NO_LIST = frozenset({httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The answer of a service.
+
+    Attributes:
+        models: What it has; None if it answers, but with no list that can be read: some services have none.
+        round_trip_ms: From the request, once connected, to the head of the answer.
+        needs_key: It wants a key, or another than it was given; then it lists nothing.
+    """
+
+    models: ModelList | None
+    round_trip_ms: float
+    needs_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    whole: bool
+    is_page: bool
+    round_trip_ms: float
+
+
+async def ask(endpoint: str, url: str, *, api_key: str | None, timeout_s: float) -> Listing:
+    """What the service at `url`, the base address of a configured endpoint, lists.
+
+    Raises LlmError, saying what to do, if it cannot be reached, fails or is a web page; ValueError for an address or a
+    key that can never work.
+    """
+    base = base_url_of(endpoint, url, route=CHAT_ROUTE)
+    where = str(base.copy_with(query=None))
+    async with _client(endpoint, base, api_key, timeout_s) as client:
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await _get(client, route_url(base, MODELS_ROUTE))
+        except httpx.HTTPError as error:
+            raise unreachable(endpoint, where, error) from error
+        except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
+            text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
+            raise LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True) from error
+        except TimeoutError as error:
+            text = f"llm endpoint {endpoint!r} at {where} did not answer within {timeout_s:g} s: check the server"
+            raise LlmTooSlow(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True) from error
+    if not answer.is_page:
+        if answer.status == httpx.codes.OK:
+            return Listing(model_list_of(answer.body) if answer.whole else None, answer.round_trip_ms)
+        if answer.status in _NO_LIST:
+            return Listing(None, answer.round_trip_ms)
+        if answer.status in _REFUSED:
+            return Listing(None, answer.round_trip_ms, needs_key=True)
+    raise _refusal(endpoint, where, answer, api_key)
+
+
+def _client(endpoint: str, base: httpx.URL, api_key: str | None, timeout_s: float) -> httpx.AsyncClient:
+    try:
+        return httpx.AsyncClient(
+            headers=request_headers(endpoint, api_key, {}),
+            timeout=httpx.Timeout(timeout_s + 1),
+            trust_env=not is_loopback(base.host),
+            follow_redirects=False,
+        )
+    except ImportError as error:  # a SOCKS proxy without httpx's extra
+        remedy = "install httpx[socks], or unset ALL_PROXY"
+        raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
+
+
+def _refusal(endpoint: str, where: str, answer: _Answer, api_key: str | None) -> LlmError:
+    if answer.is_page:
+        text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
+        return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+    return refused_by_status(
+        endpoint,
+        answer.status,
+        where=where,
+        model="",  # only a 404 names one, and that is no refusal here
+        complaint=complaint_of_body(answer.body),
+        private=() if api_key is None else (api_key,),
+    )
+
+
+async def _get(client: httpx.AsyncClient, url: httpx.URL) -> _Answer:
+    """GET with a bound on the body: what is beyond is not read. The caller brings the deadline."""
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+
+    async def trace(step: str, _: Mapping[str, object]) -> None:
+        nonlocal began_s
+        if step == "http11.send_request_headers.started":  # also a proxy's CONNECT; the request itself comes last
+            began_s = loop.time()
+
+    response = await client.send(client.build_request("GET", url, extensions={"trace": trace}), stream=True)
+    try:
+        round_trip_ms = (loop.time() - began_s) * 1000
+        body = bytearray()
+        # Raw: what somebody compressed unasked may unpack to anything, and is no list.
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                break
+    finally:
+        await response.aclose()
+    is_page = response.headers.get("content-type", "").startswith("text/html")
+    return _Answer(response.status_code, bytes(body[:MAX_BYTES]), len(body) <= MAX_BYTES, is_page, round_trip_ms)

@@ -1,0 +1,87 @@
+"""The answer to GET /models: which models a service lists, and which product it is. Pure."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+PRODUCTS: Mapping[str, str] = MappingProxyType(
+    {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
+)
+"""What their servers write into `owned_by`. Ollama's is the namespace of the model: "library" is its own registry's,
+so that an Ollama with nobody but foreign models is not told apart."""
+
+MAX_MODELS = 1000
+MAX_ID_CHARS = 200
+
+_NOT_CHAT_TYPES = re.compile(r"embed|rerank|stt|tts|speech|transcri|audio|image|moderation|classif", re.IGNORECASE)
+_NOT_CHAT_NAMES = re.compile(
+    r"embed|rerank|(?<![a-z])(?:bge|gte|e5|minilm|colbert|whisper|tts|kokoro|stable-diffusion|dall-e)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Names that say what a model is for. The rest is taken for a chat model: names promise nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """What a service lists.
+
+    Attributes:
+        chat: Models that may hold a conversation, in the service's order.
+        others: Models that evidently cannot: embeddings, rerankers, speech, images.
+        product: What runs there, or None where nothing in the list tells.
+        declared: Whether it calls itself a list, as OpenAI's does; some clouds leave that out.
+    """
+
+    chat: tuple[str, ...]
+    others: tuple[str, ...]
+    product: str | None
+    declared: bool
+
+
+def model_list_of(body: bytes) -> ModelList | None:
+    """Read the body of an answer; None if it is anything but a list of models."""
+    try:
+        answer: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(answer, dict) or "data" not in answer:
+        return None
+    data = answer["data"]
+    if data is None:  # older Ollama without any model
+        data = []
+    if not isinstance(data, list):
+        return None
+    entries = {entry["id"]: entry for entry in data if isinstance(entry, dict) and _is_name(entry.get("id"))}
+    if data and not entries:
+        return None
+    names = list(entries)[:MAX_MODELS]
+    owners = [entry.get("owned_by") for entry in entries.values()]
+    return ModelList(
+        chat=tuple(name for name in names if _may_chat(name, entries[name])),
+        others=tuple(name for name in names if not _may_chat(name, entries[name])),
+        product=next((PRODUCTS[owner] for owner in owners if isinstance(owner, str) and owner in PRODUCTS), None),
+        declared=answer.get("object") == "list",
+    )
+
+
+def wants_key(body: bytes) -> bool:
+    """Whether the body of a 401 is an API's: JSON with `error`, as all of these servers say it, and no web page."""
+    try:
+        answer: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and "error" in answer
+
+
+def _is_name(name: object) -> bool:
+    """Fit for a screen and a file: also without line breaks, controls and halves of characters."""
+    return isinstance(name, str) and 0 < len(name) <= MAX_ID_CHARS and name.isprintable() and not name.isspace()
+
+
+def _may_chat(name: str, entry: Mapping[str, object]) -> bool:
+    told = [entry.get("type"), entry.get("task")]
+    if any(isinstance(kind, str) and _NOT_CHAT_TYPES.search(kind) for kind in told):
+        return False
+    return _NOT_CHAT_NAMES.search(name) is None

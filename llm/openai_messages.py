@@ -1,0 +1,45 @@
+"""Messages and functions as OpenAI's chat completions want them."""
+
+import json
+
+from llm.chat import ChatOptions, Function, FunctionCall, Message
+
+JsonObject = dict[str, object]
+
+
+def message_json(message: Message) -> JsonObject:
+    """One entry of `messages`."""
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+    if message.calls:
+        return {
+            "role": message.role,
+            "content": message.content or None,
+            "tool_calls": [_call_json(call) for call in message.calls],
+        }
+    return {"role": message.role, "content": message.content}
+
+
+def options_json(options: ChatOptions) -> JsonObject:
+    """What goes beside `messages`; nothing for a plain request."""
+    request: JsonObject = {}
+    if options.max_tokens is not None:
+        request["max_tokens"] = options.max_tokens
+    if options.functions:
+        request["tools"] = [_function_json(function) for function in options.functions]
+        if options.choice in {"none", "required"}:
+            request["tool_choice"] = options.choice
+        elif options.choice != "auto":
+            request["tool_choice"] = {"type": "function", "function": {"name": options.choice}}
+    return request
+
+
+def _call_json(call: FunctionCall) -> JsonObject:
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _function_json(function: Function) -> JsonObject:
+    described: JsonObject = {"name": function.name, "parameters": json.loads(function.parameters)}
+    if function.description:
+        described["description"] = function.description
+    return {"type": "function", "function": described}

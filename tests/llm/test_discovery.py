@@ -1,0 +1,214 @@
+"""Discovery against real servers on loopback: products, and everything else that may listen on such a port."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import pytest
+from llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
+
+from llm.discovery import MAX_BYTES, PORTS, UNKNOWN, FoundServer, discover
+
+JSON = "content-type: application/json\r\n"
+PAGE = "content-type: text/html\r\n"
+CHUNKED = f"HTTP/1.1 200 OK\r\n{JSON}transfer-encoding: chunked\r\n\r\n".encode()
+
+
+def models(*names: str, owner: str = "library") -> dict[str, object]:
+    return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": owner} for name in names]}
+
+
+LIST = json.dumps(models("m")).encode()
+
+
+def port_of(url: str) -> int:
+    return int(url.removesuffix("/v1").rpartition(":")[2])
+
+
+def found_with(*scripts: Script, timeout_s: float = 5.0) -> tuple[FoundServer, ...]:
+    """What is found where a server each serves these lists."""
+
+    async def look() -> tuple[FoundServer, ...]:
+        async with AsyncExitStack() as stack:
+            servers = [await stack.enter_async_context(serving()) for _ in scripts]
+            for server, script in zip(servers, scripts, strict=True):
+                server.models = script
+            return await discover([port_of(server.url) for server in servers], timeout_s)
+
+    return asyncio.run(look())
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    with socket.socket() as bound:  # bound, but not listening: nobody else gets it
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def test_the_usual_ports() -> None:
+    assert PORTS == (11434, 8080, 8000, 1234)
+
+
+def test_a_server_is_found() -> None:
+    async def run() -> None:
+        async with serving() as server:
+            server.models = status(200, models("llama3.2:latest", "nomic-embed-text:latest"), JSON)
+            (found,) = await discover([port_of(server.url)], 5)
+            assert (found.name, found.url) == ("Ollama", server.url)
+            assert (found.models, found.others) == (("llama3.2:latest",), ("nomic-embed-text:latest",))
+            assert 0 < found.round_trip_ms < 5000
+            assert found.usable
+            assert not found.needs_key
+            (request,) = server.seen
+            assert (request.method, request.path) == ("GET", "/v1/models")
+            assert "authorization" not in request.headers
+            assert request.headers["host"] == f"127.0.0.1:{port_of(server.url)}"
+
+    asyncio.run(run())
+
+
+def test_several_are_found_in_the_order_of_the_ports_and_at_once() -> None:
+    slow: Script = (Wait(0.3), *status(200, models("a", owner="vllm")))
+    found = found_with(slow, status(200, models("b", owner="llamacpp")), slow, slow)
+    assert [server.name for server in found] == ["vLLM", "llama.cpp", "vLLM", "vLLM"]
+
+    async def timed() -> float:
+        loop = asyncio.get_running_loop()
+        async with serving() as one, serving() as two, serving() as three:
+            one.models = two.models = three.models = (Wait(30),)
+            began_s = loop.time()
+            assert await discover([port_of(server.url) for server in (one, two, three)], 0.4) == ()
+            return loop.time() - began_s
+
+    assert 0.4 <= asyncio.run(timed()) < 1.0
+
+
+def test_one_slow_or_foreign_server_does_not_hide_the_others() -> None:
+    page = status(200, b"<!doctype html>", PAGE)
+    found = found_with((Wait(30),), page, status(200, models("m", owner="vllm")), (Abort(),), timeout_s=0.4)
+    assert [server.name for server in found] == ["vLLM"]
+
+
+def test_a_closed_port_is_nothing(closed_port: int) -> None:
+    assert asyncio.run(discover([closed_port])) == ()
+    assert asyncio.run(discover([])) == ()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        (CHUNKED, *(chunk(LIST[at : at + 7]) for at in range(0, len(LIST), 7)), LAST_CHUNK),
+        (f"HTTP/1.0 200 OK\r\n{JSON}\r\n".encode() + LIST, Close()),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + LIST, Close()),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", *status(200, models("m"), JSON)),
+    ],
+    ids=["chunked", "until-close-1.0", "until-close-1.1", "after-100"],
+)
+def test_every_framing_of_a_list_is_read(script: Script) -> None:
+    (found,) = found_with(script)
+    assert (found.name, found.models) == ("Ollama", ("m",))
+
+
+def test_a_server_without_models_is_found_and_not_usable() -> None:
+    (found,) = found_with(status(200, {"object": "list", "data": None}))
+    assert (found.name, found.models, found.usable) == (UNKNOWN, (), False)
+    (found,) = found_with(status(200, models("nomic-embed-text")))
+    assert (found.name, found.others, found.usable) == ("Ollama", ("nomic-embed-text",), False)
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_one_that_wants_a_key_says_so(code: int) -> None:
+    (found,) = found_with(status(code, {"error": "Unauthorized"}, JSON))
+    assert (found.name, found.needs_key, found.models, found.usable) == (UNKNOWN, True, (), False)
+
+
+HUGE = json.dumps(models(*(f"model-{n}" for n in range(MAX_BYTES // 40)))).encode()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        status(200, b"<!doctype html><title>Jenkins</title>", PAGE),
+        status(200, HUGE, JSON),
+        (CHUNKED, Drip(chunk(b"x" * 60_000), 0.0)),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 999999999\r\n\r\n", Drip(b" " * 60_000, 0.0)),
+        (b"HTTP/1.1 200 OK\r\n", Drip(b"x-more: and more\r\n", 0.0)),
+        (CHUNKED, Drip(chunk(b" "), 0.05)),
+        (Wait(30),),
+        (CHUNKED, Wait(30)),
+        status(200, b'{"object": "list", "data": [{"id": '),
+        status(200, [1, 2]),
+        status(200, {"data": [{"id": "m"}]}),
+        status(200, {"object": "list", "data": [{"sku": "m"}]}),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n\x1f\x8b\x08\x00",),
+        status(301, b"", "location: /elsewhere/v1/models\r\n"),
+        status(302, b"", "location: http://[not-an-address/\r\n"),
+        status(401, b"<html>log in</html>", f'{PAGE}www-authenticate: Basic realm="x"\r\n'),
+        status(401, {"detail": "Not authenticated"}),
+        status(404, {"error": "no such route"}),
+        status(500, models("m")),
+        status(503, {"error": {"message": "Loading model", "code": 503}}),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{", Close()),
+        (CHUNKED, b"zz\r\n"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n",),
+        (b"\x16\x03\x01\x00\xff\x00\x01\r\n\r\n",),
+        (Close(),),
+        (Abort(),),
+    ],
+    ids=lambda script: repr(script[0])[:40],
+)
+def test_everybody_else_is_ignored(script: Script) -> None:
+    assert found_with(script, timeout_s=0.5) == ()
+
+
+def test_a_redirect_is_not_followed() -> None:
+    async def run() -> None:
+        async with serving() as other, serving() as server:
+            other.models = status(200, models("m"))
+            server.models = status(307, b"", f"location: {other.url}/models\r\n")
+            assert await discover([port_of(server.url)], 5) == ()
+            assert len(server.seen) == 1
+            assert other.connections == 0
+
+    asyncio.run(run())
+
+
+def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with serving() as proxy, serving() as server:
+            for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+                monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+            monkeypatch.delenv("NO_PROXY", raising=False)
+            monkeypatch.delenv("no_proxy", raising=False)
+            server.models = status(200, models("m"))
+            assert len(await discover([port_of(server.url)], 5)) == 1
+            assert proxy.connections == 0
+
+    asyncio.run(run())
+
+
+def test_no_connection_is_left_open() -> None:
+    async def run() -> None:
+        async with serving() as served, serving() as silent:
+            served.models, silent.models = status(200, models("m")), (Wait(30),)
+            await discover([port_of(served.url), port_of(silent.url)], 0.2)
+            async with asyncio.timeout(2):
+                await served.quiet.wait()
+                await silent.quiet.wait()
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_search_leaves_nothing() -> None:
+    async def run() -> None:
+        async with serving() as silent:
+            silent.models = (Wait(30),)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await discover([port_of(silent.url)], 30)
+            async with asyncio.timeout(2):
+                await silent.quiet.wait()
+
+    asyncio.run(run())

@@ -1,0 +1,155 @@
+"""Lists of models as the products send them, and what only looks like one."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.model_list import MAX_MODELS, ModelList, model_list_of, wants_key
+
+
+def listing(*entries: object, **more: object) -> bytes:
+    return json.dumps({"object": "list", "data": list(entries), **more}).encode()
+
+
+def entry(name: str, owner: str = "", **more: object) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 1, "owned_by": owner, **more}
+
+
+def read(body: bytes) -> ModelList:
+    found = model_list_of(body)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("owner", "product"),
+    [
+        ("library", "Ollama"),
+        ("llamacpp", "llama.cpp"),
+        ("vllm", "vLLM"),
+        ("organization_owner", "LM Studio"),
+        ("bench", None),
+        ("", None),
+    ],
+)
+def test_the_owner_tells_the_product(owner: str, product: str | None) -> None:
+    assert read(listing(entry("m", owner))) == ModelList(("m",), (), product, declared=True)
+
+
+def test_one_model_of_its_own_tells_ollama() -> None:
+    assert read(listing(entry("hf.co/somebody/m:Q4", "somebody"), entry("m:latest", "library"))).product == "Ollama"
+
+
+def test_llama_cpp_lists_its_models_twice() -> None:
+    body = listing(entry("m.gguf", "llamacpp", meta={"n_ctx_train": 4096}), models=[{"name": "m.gguf"}])
+    assert read(body).chat == ("m.gguf",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "text-embedding-nomic-embed-text-v1.5",
+        "mxbai-embed-large:latest",
+        "embeddinggemma:300m",
+        "bge-m3",
+        "BAAI/bge-reranker-v2-m3",
+        "all-minilm:l6-v2",
+        "intfloat/e5-mistral-7b-instruct",
+        "openai/whisper-large-v3",
+        "tts-1",
+        "hexgrad/Kokoro-82M",
+    ],
+)
+def test_models_by_their_names_not_for_chat(name: str) -> None:
+    assert read(listing(entry(name), entry("llama3.2"))) == ModelList(("llama3.2",), (name,), None, declared=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "llama3.2:latest",
+        "qwen2.5-7b-instruct",
+        "mistral-small",
+        "gpt-oss:20b",
+        "phi-4-mini",
+        "/models/a b.gguf",
+        "gemma3",
+    ],
+)
+def test_other_models_are_for_chat(name: str) -> None:
+    assert read(listing(entry(name))).chat == (name,)
+
+
+@pytest.mark.parametrize(
+    "kind", ["embeddings", "embedding", "rerank", "stt", "automatic-speech-recognition", "text-to-image"]
+)
+def test_a_type_says_it_too(kind: str) -> None:
+    found = read(listing(entry("a", type=kind), entry("b", type="llm"), entry("c", task="text-generation")))
+    assert (found.chat, found.others) == (("b", "c"), ("a",))
+
+
+def test_a_server_may_have_none() -> None:
+    for data in (b"[]", b"null"):
+        assert read(b'{"object": "list", "data": ' + data + b"}") == ModelList((), (), None, declared=True)
+
+
+def test_a_cloud_may_not_call_it_a_list() -> None:
+    assert read(b'{"data": [{"id": "m"}]}') == ModelList(("m",), (), None, declared=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<!doctype html>",
+        b"[]",
+        b"null",
+        b'"list"',
+        b'{"object": "list"}',
+        b'{"object": "list", "data": {}}',
+        b'{"object": "list", "data": [1, "m", null]}',
+        b'{"object": "list", "data": [{"id": 7}, {"name": "m"}]}',
+        b'{"object": "list", "data": [{"id": "m"}',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b'{"object": "list", "data": [{"id": "m", "created": ' + b"9" * 10_000 + b"}]}",
+    ],
+)
+def test_what_is_no_list_is_none(body: bytes) -> None:
+    assert model_list_of(body) is None
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[31mb", "a\x00", "\ud800", "a\u202eb", "x" * 201, ["m"], {}])
+def test_names_that_no_screen_can_show_are_left_out(name: object) -> None:
+    assert read(listing({"id": name}, entry("m"))).chat == ("m",)
+
+
+def test_the_list_is_bounded_and_without_repetition() -> None:
+    assert read(listing(*(entry(f"m{n}") for n in range(MAX_MODELS + 5)))).chat[-1] == f"m{MAX_MODELS - 1}"
+    assert read(listing(entry("m"), entry("m"))).chat == ("m",)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["list", "library", "m"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["object", "data", "id", "owned_by", "type", "error"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=50) | _json.map(lambda value: json.dumps(value).encode()))
+def test_nothing_breaks_it(body: bytes) -> None:
+    found = model_list_of(body)
+    assert found is None or not set(found.chat) & set(found.others)
+    assert isinstance(wants_key(body), bool)
+
+
+def test_a_refusal_of_an_api_is_told_from_a_web_page() -> None:
+    assert wants_key(b'{"error": "Unauthorized"}')
+    assert wants_key(b'{"error": {"message": "no key", "code": 401}}')
+    for body in (b"<html>", b"", b"{}", b'["error"]', b'{"detail": "Not authenticated"}', b"[" * 100_000):
+        assert not wants_key(body)
