@@ -71,8 +71,15 @@ class ChangeVolume:
     db: float
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeSpeed:
+    """Speak faster (positive) or more slowly from now on, in steps; six of them double the speed."""
+
+    steps: int
+
+
 TimerEffect = SetTimer | CancelTimers | PauseTimers | ResumeTimers | SetAlarm | CancelAlarms
-SkillEffect = TimerEffect | ChangeVolume
+SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed
 
 
 # ---- what an answer may depend on ----
@@ -120,7 +127,7 @@ class SkillContext:
     Attributes:
         now: Local time, with its zone.
         last_reply: What the assistant said last, as it was heard; None when it has said nothing yet.
-        language: BCP 47 tag of the conversation ("en", "en-GB").
+        language: BCP 47 tag of the conversation ("en", "en-GB", "de").
         running: The timers and alarms that are set.
         rng: Where coins and dice get their luck.
     """

@@ -5,15 +5,13 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from assistant.skills import AlarmState, CancelAlarms, Deed, Reply, SetAlarm, SkillContext
-from assistant.skills.durations import duration_s, join
-from assistant.skills.say import say_number, say_time, say_weekday
+from assistant.skills.durations import duration_s
+from assistant.skills.language import Language
 from assistant.skills.sentences import Found
 
 _MOST_ALARMS = 20
 _LONGEST_S = 24 * 3600
 _MOST_TOLD = 4
-_NO_TIME_OF_DAY = "That is no time of day."
-_NONE = "There is no alarm."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,67 +56,71 @@ class _Clock:
         return min((moment for moment in moments if moment > now), default=None)
 
 
-def set_alarm(found: Found) -> Reply:
+def set_alarm(found: Found, language: Language) -> Reply:
     """An alarm at a time of day."""
     waking = found.intent == "alarm_wake"
-    if not {"h", "named_hour"} & (found.numbers.keys() | found.values.keys()):
-        return lambda _context: "At what time? Say, for example: set an alarm for seven thirty."
+    if not _names_time(found):
+        return lambda _context: language.say("alarm_which_time")
     clock = _clock(found)
     if clock is None:
-        return lambda _context: _NO_TIME_OF_DAY
+        return lambda _context: language.say("no_time_of_day")
 
     def reply(context: SkillContext) -> str | Deed:
         at = clock.next(context.now.replace(tzinfo=None), waking=waking)
-        return _set(at, context) if at is not None else "That time has passed already."
+        return _set(language, at, context) if at is not None else language.say("alarm_has_passed")
 
     return reply
 
 
-def set_alarm_in(found: Found) -> Reply:
+def set_alarm_in(found: Found, language: Language) -> Reply:
     """An alarm some time from now."""
     seconds = duration_s(found)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _LONGEST_S:
-        return lambda _context: "I can set an alarm for between one second and twenty-four hours from now."
-    return lambda context: _set(context.now.replace(tzinfo=None) + timedelta(seconds=float(seconds)), context)
+        return lambda _context: language.say("alarm_bounds")
+    after = timedelta(seconds=float(seconds))
+    return lambda context: _set(language, context.now.replace(tzinfo=None) + after, context)
 
 
-def cancel_alarms(found: Found) -> Reply:
+def cancel_alarms(found: Found, language: Language) -> Reply:
     """Forget the alarms that were meant."""
-    clock = _clock(found) if "h" in found.numbers or "named_hour" in found.values else None
+    clock = _clock(found) if _names_time(found) else None
     asked_for_all = "all" in found.values
 
     def reply(context: SkillContext) -> str | Deed:
         alarms = context.running.alarms
         if not alarms:
-            return _NONE
+            return language.say("no_alarm")
         if clock is not None:
             hours = clock.hours(waking=False)
             alarms = tuple(alarm for alarm in alarms if alarm.at.minute == clock.minute and alarm.at.hour in hours)
             if not alarms:
-                return "There is no alarm for that time."
+                return language.say("no_alarm_then")
         if len(alarms) > 1 and not asked_for_all:
-            return f"You have {_told(alarms, context.now)}. Which one do you mean?"
-        effect = CancelAlarms(tuple(alarm.number for alarm in alarms))
-        if len(alarms) == 1:
-            return Deed(f"Your alarm for {_say_moment(alarms[0].at, context.now)} is cancelled.", effect)
-        count = "Both" if len(alarms) == 2 else f"All {say_number(Fraction(len(alarms)))}"
-        return Deed(f"{count} alarms are cancelled.", effect)
+            return f"{_told(language, alarms, context.now)} {language.say('which_alarm')}"
+        count = language.phrases.count(len(alarms))
+        moment = _say_moment(language, alarms[0].at, context.now)
+        text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)
+        return Deed(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
 
     return reply
 
 
-def tell_alarms(context: SkillContext) -> str:
+def tell_alarms(language: Language, context: SkillContext) -> str:
     """The alarms that are set."""
     alarms = context.running.alarms
-    return f"You have {_told(alarms, context.now)}." if alarms else _NONE
+    return _told(language, alarms, context.now) if alarms else language.say("no_alarm")
 
 
-def _set(at: datetime, context: SkillContext) -> str | Deed:
+def _set(language: Language, at: datetime, context: SkillContext) -> str | Deed:
     if len(context.running.alarms) >= _MOST_ALARMS:
-        return f"You have {say_number(Fraction(_MOST_ALARMS))} alarms already. Please cancel one first."
-    announcement = f"It's {say_time(at.time())}. This is your alarm."
-    return Deed(f"Your alarm is set for {_say_moment(at, context.now)}.", SetAlarm(at, announcement))
+        return language.say("alarms_enough", count=language.phrases.count(_MOST_ALARMS))
+    announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
+    return Deed(language.say("alarm_set", moment=_say_moment(language, at, context.now)), SetAlarm(at, announcement))
+
+
+def _names_time(found: Found) -> bool:
+    return "h" in found.numbers or "named_hour" in found.values
 
 
 def _clock(found: Found) -> _Clock | None:
@@ -132,25 +134,32 @@ def _clock(found: Found) -> _Clock | None:
     hour, minute = numbers["h"], numbers.get("m", Fraction(0))
     if "fraction" in values:
         minute = Fraction(values["fraction"])
+    elif "from_hour" in values:  # "halb drei", "zehn vor halb drei", "las tres menos cuarto"
+        beside = {"to": -minute, "past": minute}[values["side"]] if "side" in values else Fraction(0)
+        total = 60 * hour + int(values["from_hour"]) + beside
+        hour, minute = _wrapped(total // 60, hour), total % 60
     elif "m" not in numbers and hour >= 100:  # as some recognizers write half past seven: "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):
         return None
     whole_hour, whole_minute = int(hour), int(minute)
-    if values.get("side") in ("to", "before") and whole_minute:
+    if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
     return _Clock(whole_hour, whole_minute, half, days)
 
 
-def _told(alarms: tuple[AlarmState, ...], now: datetime) -> str:
-    told = join([_say_moment(alarm.at, now) for alarm in alarms[:_MOST_TOLD]])
-    if len(alarms) == 1:
-        return f"an alarm for {told}"
-    first = "" if len(alarms) <= _MOST_TOLD else ", the first"
-    return f"{say_number(Fraction(len(alarms)))} alarms{first} for {told}"
+def _wrapped(hour: int, asked: Fraction) -> Fraction:
+    """The hour before one is twelve, and that before zero is twenty-three."""
+    if hour < 0:
+        return Fraction(hour % 24)
+    return Fraction(12 if hour == 0 and asked == 1 else hour)
 
 
-def _say_moment(at: datetime, now: datetime) -> str:
-    days = (at.date() - now.date()).days
-    day = {0: "", 1: " tomorrow"}.get(days, f" on {say_weekday(at)}")
-    return f"{say_time(at.time().replace(second=0, microsecond=0))}{day}"
+def _told(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
+    moments = language.phrases.join([_say_moment(language, alarm.at, now) for alarm in alarms[:_MOST_TOLD]])
+    answer = "alarms" if len(alarms) <= _MOST_TOLD else "alarms_first"
+    return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
+
+
+def _say_moment(language: Language, at: datetime, now: datetime) -> str:
+    return language.phrases.moment(at, (at.date() - now.date()).days)

@@ -5,36 +5,35 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from assistant.skills import Reply
-from assistant.skills.say import say_number
+from assistant.skills.language import Language
 from assistant.skills.sentences import Found
 
 # Larger powers have more digits than anyone wants to hear, and take time to compute.
 _MAX_POWER = 1000
-_DIVISION_BY_ZERO = "I can't divide by zero."
 _Numbers = dict[str, Fraction]
 
 
 class _UnanswerableError(Exception):
-    """No number is the answer; the message says why, for the ear."""
+    """No number is the answer; the message names the answer that says why."""
 
 
-def calculate(found: Found) -> Reply:
+def calculate(found: Found, language: Language) -> Reply:
     """The result of the sum that was asked for; its intent is one of `ARITHMETIC`."""
     if found.intent == "chain":
-        value = _spoken(lambda numbers: _chain(found.values, numbers), found.numbers)
+        value = _spoken(language, lambda numbers: _chain(found.values, numbers), found.numbers)
     elif found.intent == "share":
-        value = _spoken(lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers)
+        value = _spoken(language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers)
     else:
-        value = _spoken(_OPERATIONS[found.intent], found.numbers)
+        value = _spoken(language, _OPERATIONS[found.intent], found.numbers)
     return lambda _context: value
 
 
-def _spoken(operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
+def _spoken(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
     try:
-        result = say_number(operation(numbers))
+        result = operation(numbers)
     except _UnanswerableError as reason:
-        return str(reason)
-    return f"That's {result}."
+        return language.say(str(reason))
+    return language.say("result", number=language.number(result))
 
 
 def _chain(operators: dict[str, str], numbers: _Numbers) -> Fraction:
@@ -57,28 +56,28 @@ def _chain(operators: dict[str, str], numbers: _Numbers) -> Fraction:
 
 def _divide(dividend: Fraction, divisor: Fraction) -> Fraction:
     if divisor == 0:
-        raise _UnanswerableError(_DIVISION_BY_ZERO)
+        raise _UnanswerableError("division_by_zero")
     return dividend / divisor
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     if base == 0 and exponent < 0:
-        raise _UnanswerableError(_DIVISION_BY_ZERO)
+        raise _UnanswerableError("division_by_zero")
     if abs(exponent) > _MAX_POWER:
-        raise _UnanswerableError("That number is too big for me.")
+        raise _UnanswerableError("too_big")
     if exponent.denominator == 1:
         return base ** int(exponent)
     if base < 0:
-        raise _UnanswerableError("A negative number has no such power among the real numbers.")
+        raise _UnanswerableError("no_real_power")
     try:
         return Fraction(math.pow(base, exponent))
     except OverflowError:
-        raise _UnanswerableError("That number is too big for me.") from None
+        raise _UnanswerableError("too_big") from None
 
 
 def _square_root(value: Fraction) -> Fraction:
     if value < 0:
-        raise _UnanswerableError("A negative number has no square root among the real numbers.")
+        raise _UnanswerableError("no_real_root")
     top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
     exact = Fraction(top, bottom)
     return exact if exact * exact == value else Fraction(math.sqrt(value))

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from assistant.skills import Answer, Running, SkillContext, SkillEffect
 from assistant.skills.skills import Skills, no_model_answer
-from llm.chat import Answering, ChatEvent, ChatModel, Finished, Message, Token
+from llm.chat import PLAIN, Answering, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 
 
 def _none_running() -> Running:
@@ -46,17 +46,23 @@ class Asking:
         self._latest: tuple[Sequence[Message], Answer | None] | None = None
 
     async def load(self) -> None:
-        """Build the sentence tables."""
-        await asyncio.to_thread(self._skills.load)
+        """Build the sentence tables of the conversation's language."""
+        await asyncio.to_thread(self._skills.load, self._language)
 
     def answer(self, messages: Sequence[Message]) -> Answer | None:
         """The skills' answer; the very same one for the very same object, so that what is done is what was said."""
         if self._latest is not None and self._latest[0] is messages:
             return self._latest[1]
-        said = _last(messages, "user")
+        # What a client's function returned is for the model that called it.
+        said = messages[-1].content if messages and messages[-1].role == "user" else None
         answer = None if said is None else self._skills.answer(said, self._context(messages))
         self._latest = (messages, answer)
         return answer
+
+    def text(self, messages: Sequence[Message]) -> str:
+        """The skills' answer, or the sentence that there is no model."""
+        answer = self.answer(messages)
+        return answer.text if answer else no_model_answer(_last(messages, "user") or "", self._language)
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """What the answer to `messages` is to do."""
@@ -104,11 +110,9 @@ class SkillsChat:
         """What is to be done once the turn that asked `messages` is committed; None for most."""
         return self._asking.effect_of(messages)
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """The skill's answer, or the sentence that there is no model."""
-        answer = self._asking.answer(messages)
-        text = answer.text if answer else no_model_answer(_last(messages, "user") or "")
-        for event in _spoken_events(text):
+        for event in _spoken_events(self._asking.text(messages)):
             yield event
 
     async def aclose(self) -> None:
@@ -161,7 +165,7 @@ class SkillsFirst:
         """What is to be done once the turn that asked `messages` is committed; None for most, and for the model."""
         return self._asking.effect_of(messages)
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Who answers, then the skill's answer or the model's events as they come. Raises LlmError."""
         answer = self._asking.answer(messages)
         if answer is not None:
@@ -170,7 +174,7 @@ class SkillsFirst:
                 yield spoken
             return
         named = False
-        async with aclosing(self._model.stream(messages)) as events:
+        async with aclosing(self._model.stream(messages, options)) as events:
             async for event in events:
                 if not named and not isinstance(event, Answering):
                     yield Answering(self._model.name)

@@ -4,10 +4,8 @@ from datetime import timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assistant.skills import Reply, SkillContext
-from assistant.skills.say import say_date, say_month, say_time, say_weekday, say_year
+from assistant.skills.language import Language
 from assistant.skills.sentences import Found
-
-_DAY_NAMES = {1: "Tomorrow is", -1: "Yesterday was", 2: "The day after tomorrow is", -2: "The day before yesterday was"}
 
 
 def load_zones(names: set[str]) -> dict[str, tzinfo]:
@@ -21,46 +19,51 @@ def load_zones(names: set[str]) -> dict[str, tzinfo]:
     return zones
 
 
-def tell_time(context: SkillContext) -> str:
+def tell_time(language: Language, context: SkillContext) -> str:
     """The local time."""
-    return f"It's {say_time(context.now.timetz())}."
+    return language.say("time", time=language.phrases.time_is(context.now.time()))
 
 
-def tell_date(context: SkillContext) -> str:
+def tell_date(language: Language, context: SkillContext) -> str:
     """Today's date."""
-    return f"It's {say_date(context.now)}, {say_year(context.now.year)}."
+    phrases = language.phrases
+    return language.say("date", date=phrases.full_date(context.now), year=phrases.year(context.now.year))
 
 
-def tell_year(context: SkillContext) -> str:
+def tell_year(language: Language, context: SkillContext) -> str:
     """This year."""
-    return f"It's {say_year(context.now.year)}."
+    return language.say("this_year", year=language.phrases.year(context.now.year))
 
 
-def tell_month(context: SkillContext) -> str:
+def tell_month(language: Language, context: SkillContext) -> str:
     """This month."""
-    return f"It's {say_month(context.now)}."
+    return language.say("this_month", month=language.phrases.month(context.now.month))
 
 
-def time_elsewhere(found: Found, zones: dict[str, tzinfo]) -> Reply:
+def time_elsewhere(found: Found, language: Language, zones: dict[str, tzinfo]) -> Reply:
     """The time in the city that was named, and the day if it is another one there."""
-    city, zone = found.said["city"].title(), zones.get(found.values["city"])
+    place, zone = language.phrases.place(found.said["city"]), zones.get(found.values["city"])
 
     def reply(context: SkillContext) -> str:
         if zone is None:
-            return f"I don't know the time in {city}: this machine has no time zone database."
+            return language.say("no_zones", place=place)
         there = context.now.astimezone(zone)
-        day = "" if there.date() == context.now.date() else f" on {say_weekday(there)}"
-        return f"It's {say_time(there.timetz())}{day} in {city}."
+        time = language.phrases.time_is(there.time())
+        if there.date() == context.now.date():
+            return language.say("time_there", time=time, place=place)
+        weekday = language.phrases.weekday(there.weekday())
+        return language.say("time_there_on", time=time, weekday=weekday, place=place)
 
     return reply
 
 
-def date_of_other_day(found: Found) -> Reply:
+def date_of_other_day(found: Found, language: Language) -> Reply:
     """The date some days away from today."""
     days = int(found.values.get("other_day") or found.values["other_day_of"])
 
     def reply(context: SkillContext) -> str:
         # The calendar's next day, whatever the clock change in between does to its hours.
-        return f"{_DAY_NAMES[days]} {say_date(context.now.date() + timedelta(days=days))}."
+        then = context.now.date() + timedelta(days=days)
+        return language.say(f"day_{days}", date=language.phrases.full_date(then))
 
     return reply

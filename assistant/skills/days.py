@@ -1,12 +1,11 @@
 """Days between dates, and the weekday of a date."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 
 from assistant.skills import Reply, SkillContext
-from assistant.skills.durations import join
-from assistant.skills.say import say_date, say_month, say_number, say_ordinal, say_weekday, say_year
+from assistant.skills.language import DayName, Language
 from assistant.skills.sentences import Found
 
 # In eight years there is a twenty-ninth of February, even around 2100.
@@ -19,7 +18,7 @@ class _Day:
     """A date as it was said: with its year, or the next one, or a weekday.
 
     Attributes:
-        said: What to call it, if its date alone does not name it: "Christmas".
+        said: The words it was named by, if its date alone does not name it: "christmas".
     """
 
     month: int = 0
@@ -59,23 +58,17 @@ class _Day:
             return this_year
         return self._in_years(range(today.year - 1, today.year - 1 - _YEARS_WITH_EVERY_DAY, -1))
 
-    def name(self, day: date) -> str:
-        """ "Christmas", "Friday", "March third, twenty twenty-eight"."""
-        if self.said is not None:
-            return self.said
-        if self.weekday is not None:
-            return say_weekday(day)
-        year = f", {say_year(day.year)}" if self.year is not None else ""
-        return f"{say_month(day)} {say_ordinal(day.day)}{year}"
+    def name(self, day: date) -> DayName:
+        """What to call `day`, which it is."""
+        return DayName(day, self.said, self.weekday is not None, self.year is not None)
 
-    @property
-    def missing(self) -> str:
+    def missing(self, language: Language) -> str:
         """The sentence for a date that no calendar has."""
-        month = say_month(date(2000, self.month, 1))
-        return f"There is no {month} {say_ordinal(self.day)}{' that year' if self.year else ''}."
+        missing = language.phrases.missing_day(self.month, self.day, that_year=self.year is not None)
+        return language.say("missing_day", missing=missing)
 
 
-def days_until(found: Found) -> Reply | None:
+def days_until(found: Found, language: Language) -> Reply | None:
     """How many days, or weeks, from today to a date."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
@@ -85,18 +78,17 @@ def days_until(found: Found) -> Reply | None:
         today = context.now.date()
         then = day.after(today)
         if then is None:
-            return day.missing
-        name, days = day.name(then), (then - today).days
+            return day.missing(language)
+        days = (then - today).days
         if days < 0:
-            return f"{_sentence(name)} was {_count(-days, weeks=weeks)} ago."
-        if days < 2:
-            return f"{_sentence(name)} is {'tomorrow' if days else 'today'}."
-        return f"{_sentence(_count(days, weeks=weeks))} until {name}."
+            return _told(language, "day_was_ago", day.name(then), -days, weeks=weeks)
+        answer = {0: "day_is_today", 1: "day_is_tomorrow"}.get(days, "days_until")
+        return _told(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_since(found: Found) -> Reply | None:
+def days_since(found: Found, language: Language) -> Reply | None:
     """How many days, or weeks, from a date to today."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
@@ -106,18 +98,17 @@ def days_since(found: Found) -> Reply | None:
         today = context.now.date()
         then = day.before(today)
         if then is None:
-            return day.missing
-        name, days = day.name(then), (today - then).days
+            return day.missing(language)
+        days = (today - then).days
         if days < 0:
-            return f"{_sentence(name)} is still {_count(-days, weeks=weeks)} away."
-        if days < 2:
-            return f"{_sentence(name)} {'was yesterday' if days else 'is today'}."
-        return f"{_sentence(_count(days, weeks=weeks))} since {name}."
+            return _told(language, "day_is_away", day.name(then), -days, weeks=weeks)
+        answer = {0: "day_is_today", 1: "day_was_yesterday"}.get(days, "days_since")
+        return _told(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_between(found: Found) -> Reply | None:
+def days_between(found: Found, language: Language) -> Reply | None:
     """How many days, or weeks, from one date to another, the later of which is the next one."""
     first, second, weeks = _day(found), _day(found, "o"), found.values.get("span") == "weeks"
     if first is None or second is None:
@@ -127,18 +118,18 @@ def days_between(found: Found) -> Reply | None:
         start = first.after(context.now.date())
         end = second.after(start) if start is not None else None
         if start is None or end is None:
-            return first.missing if start is None else second.missing
+            return first.missing(language) if start is None else second.missing(language)
         if end < start:  # the year of the second was said
             start, end = end, start
-        names = f"{first.name(start)} and {second.name(end)}"
-        days = (end - start).days
-        verb = "is" if days == 1 else "are"
-        return f"There {verb} {_count(days, weeks=weeks)} between {names}."
+        between = language.phrases.between(first.name(start), second.name(end))
+        count = (end - start).days
+        days = language.phrases.days(count, weeks=weeks)
+        return language.say("days_between", of=count, days=days, between=between)
 
     return reply
 
 
-def tell_weekday(found: Found) -> Reply | None:
+def tell_weekday(found: Found, language: Language) -> Reply | None:
     """On which day of the week a date falls; with the date, if it was named otherwise."""
     day = _day(found)
     if day is None or day.weekday is not None:
@@ -147,14 +138,27 @@ def tell_weekday(found: Found) -> Reply | None:
     def reply(context: SkillContext) -> str:
         then = day.after(context.now.date())
         if then is None:
-            return day.missing
-        verb = "was" if then < context.now.date() else "is"
+            return day.missing(language)
+        when = "was" if then < context.now.date() else "is"
+        name, phrases = day.name(then), language.phrases
         if day.said is not None:
-            return f"{day.said} {verb} on {say_date(then)}."
-        year = "" if day.year is not None or then.year == context.now.year else f", {say_year(then.year)}"
-        return f"{day.name(then)}{year} {verb} a {say_weekday(then)}."
+            return language.say(f"holiday_{when}", day=phrases.day(name), on_date=phrases.on_date(then))
+        name = replace(name, with_year=name.with_year or then.year != context.now.year)
+        return language.say(f"weekday_{when}", day=phrases.day(name), weekday=phrases.weekday(then.weekday()))
 
     return reply
+
+
+def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
+    phrases = language.phrases
+    return language.say(
+        answer,
+        of=count,
+        day=phrases.day(name),
+        until=phrases.until(name),
+        since=phrases.since(name),
+        days=phrases.days(count, weeks=weeks),
+    )
 
 
 def _day(found: Found, which: str = "") -> _Day | None:
@@ -164,8 +168,7 @@ def _day(found: Found, which: str = "") -> _Day | None:
         return _Day(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
         month, day = holiday.split("-")
-        said = found.said[f"{which}holiday"]
-        return _Day(int(month), int(day), said=f"{'the ' * said.startswith('the ')}{_titled(said)}")
+        return _Day(int(month), int(day), said=found.said[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))
     if ordinal and number and not (number in (20, 30) and ordinal < 10):
         return None
@@ -184,23 +187,3 @@ def _year(numbers: dict[str, Fraction]) -> int | None:
     year = first if second is None else first * 100 + second
     fits = year.denominator == 1 and (second is None or (10 <= first < 100 and 0 <= second < 100))
     return int(year) if fits else 0
-
-
-def _titled(said: str) -> str:
-    words = said.removeprefix("the ").split()
-    return " ".join(word[:1].upper() + word[1:] for word in words)
-
-
-def _count(days: int, *, weeks: bool) -> str:
-    if not weeks:
-        return _plural(days, "day")
-    whole, rest = divmod(days, 7)
-    return join([_plural(count, unit) for count, unit in ((whole, "week"), (rest, "day")) if count] or ["no days"])
-
-
-def _plural(count: int, unit: str) -> str:
-    return f"{say_number(Fraction(count))} {unit}{'' if count == 1 else 's'}"
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]

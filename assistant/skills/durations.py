@@ -1,12 +1,11 @@
-"""Lengths of time: those that were asked for, and how they are said."""
+"""Lengths of time: those that were asked for, and what of them is said."""
 
 import math
 from fractions import Fraction
 
-from assistant.skills.say import say_number
 from assistant.skills.sentences import Found
 
-_UNITS = ((3600, "hour"), (60, "minute"), (1, "second"))
+_UNITS_S = (3600, 60, 1)
 _QUARTER_OF_AN_HOUR_S = 900
 # From here on nobody wants to hear the seconds that are left.
 _SECONDS_COUNT_BELOW_S = 600
@@ -29,36 +28,20 @@ def duration_s(found: Found) -> Fraction | None:
     return total
 
 
-def say_duration(seconds: float) -> str:
-    """ "one hour and thirty minutes"; to the second."""
+def duration_parts(seconds: float) -> list[tuple[int, int]]:
+    """How many hours, minutes and seconds (3600, 60, 1), to the second; those there are none of are left out."""
     rest = round(seconds)
     parts = []
-    for length, unit in _UNITS:
-        count, rest = divmod(rest, length)
+    for length_s in _UNITS_S:
+        count, rest = divmod(rest, length_s)
         if count:
-            parts.append(f"{say_number(Fraction(count))} {unit}{'' if count == 1 else 's'}")
-    return join(parts) or "no time"
+            parts.append((count, length_s))
+    return parts
 
 
-def say_left(seconds: float) -> str:
-    """What is left, as exactly as one wants to hear it: "about twenty-three minutes"."""
+def left_to_say(seconds: float) -> tuple[int, bool]:
+    """What is left as exactly as one wants to hear it, in seconds, and whether that is only about so much."""
     whole = math.ceil(seconds)
     if whole < _SECONDS_COUNT_BELOW_S or whole % 60 == 0:
-        return say_duration(max(whole, 1))
-    return f"about {say_duration(60 * math.ceil(whole / 60))}"
-
-
-def say_before_timer(seconds: float) -> str | None:
-    """ "ten minute", to stand before "timer"; None where that would be too long."""
-    whole = round(seconds)
-    for length, unit in _UNITS:
-        if whole >= length:
-            return None if whole % length else f"{say_number(Fraction(whole // length))} {unit}"
-    return None
-
-
-def join(parts: list[str]) -> str:
-    """ "a, b, and c"; "a and b"."""
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+        return max(whole, 1), False
+    return 60 * math.ceil(whole / 60), True

@@ -5,29 +5,32 @@ Publication 811, appendix B; the imperial gallon by the UK Weights and Measures 
 one of 365 days.
 """
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+_DIGITS = 4
+
 
 class Dimension(Enum):
-    """What a unit measures, as a sentence names it."""
+    """What a unit measures; the value is the name of the answer that calls it by name."""
 
-    LENGTH = "a length"
-    MASS = "a weight"
-    TEMPERATURE = "a temperature"
-    VOLUME = "a volume"
-    SPEED = "a speed"
-    TIME = "a time"
-    AREA = "an area"
+    LENGTH = "length"
+    MASS = "mass"
+    TEMPERATURE = "temperature"
+    VOLUME = "volume"
+    SPEED = "speed"
+    TIME = "span"
+    AREA = "area"
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of measure.
+    """A unit of measure. Its names are the English ones; those of other languages are in their `units.yaml`.
 
     Attributes:
-        one: As it is said after "one".
+        one: As it is said after "one"; names the unit in the tables of other languages.
         many: As it is said after any other number.
         dimension: Only units of the same one convert into each other.
         factor: Base units in one of it (meter, kilogram, kelvin, liter, meter per second, second, square meter).
@@ -48,6 +51,12 @@ def convert(value: Fraction, source: Unit, target: Unit) -> Fraction:
     if source.dimension is not target.dimension:
         raise ValueError(f"{source.many} and {target.many} measure different things")
     return (value * source.factor + source.offset - target.offset) / target.factor
+
+
+def digits_after_point(value: Fraction) -> int:
+    """Digits to say of a result after its point, so that it has four significant ones."""
+    before_point = math.floor(math.log10(abs(value))) + 1 if abs(value) >= 1 else 0
+    return max(_DIGITS - before_point, 0)
 
 
 def _unit(dimension: Dimension, names: str, factor: str | Fraction, *also: str) -> Unit:

@@ -1,21 +1,22 @@
 """Numbers as people say them and as recognizers write them, found in a run of words."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Protocol
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-)
-_ROUND = "twenty thirty forty fifty sixty seventy eighty ninety"
-_UNITS = {word: value for value, word in enumerate(_SMALL.split())}
-_TENS = {word: 10 * value for value, word in enumerate(_ROUND.split(), start=2)}
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_AFTER_POINT = {word: str(value) for word, value in _UNITS.items() if value < 10} | {"oh": "0", "o": "0"}
-_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
-_SIGNS = ("minus", "negative")
 # Longer numbers are slips of the recognizer; the bound also keeps the cost of a hostile text small.
-_MAX_DIGITS = 18
+MAX_DIGITS = 18
+
+
+class Numerals(Protocol):
+    """Reads the numbers of one language."""
+
+    def sign(self, words: tuple[str, ...], at: int) -> bool:
+        """Whether the word at `at` makes the number behind it negative."""
+
+    def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
+        """The number that begins at `at`, and where it ends; (None, at) when none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,14 @@ class Numbered:
     numbers: tuple[Fraction, ...]
 
 
-def find_numbers(words: tuple[str, ...]) -> Numbered:
+def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
     """Replace every number in `words` (lower case, without punctuation) by its place among the numbers."""
     out: list[str] = []
     numbers: list[Fraction] = []
     at = 0
     while at < len(words):
-        negative = words[at] in _SIGNS and (not out or not out[-1].isdigit())
-        value, end = _number(words, at + negative)
+        negative = numerals.sign(words, at) and (not out or not out[-1].isdigit())
+        value, end = numerals.number(words, at + negative)
         if value is None:
             out.append(words[at])
             at += 1
@@ -49,96 +50,116 @@ def find_numbers(words: tuple[str, ...]) -> Numbered:
     return Numbered(tuple(out), tuple(numbers))
 
 
-def _number(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """The number that begins at `at`, and where it ends; (None, at) when none does."""
-    value, end = _cardinal(words, at)
-    decimals, decimals_end = _decimals(words, end)
-    if decimals is not None:
-        value, end = (value or Fraction(0)) + decimals, decimals_end
-    if value is None:
-        return None, at
-    if words[end : end + 2] in (("and", "a"), ("and", "one")) and _word(words, end + 2) in _PARTS:
-        value, end = value + _PARTS[words[end + 2]], end + 3
-    scale = _SCALES.get(_word(words, end))
-    while scale is not None:  # "three point five million"
-        value, end = value * scale, end + 1
-        scale = _SCALES.get(_word(words, end))
-    return value, end
+def word_at(words: tuple[str, ...], at: int) -> str:
+    """The word there; "" behind the last."""
+    return words[at] if at < len(words) else ""
 
 
-def _cardinal(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Thousands, millions, ... in falling order, each below a thousand of them."""
-    total, end, previous = Fraction(0), at, max(_SCALES.values()) * 1000
-    while True:
-        start = end + (end > at and _word(words, end) == "and" and previous > 1)
-        group, group_end = _below_thousand(words, start)
-        if group is None or (start > end and group >= 100):
-            break
-        scale = _SCALES.get(_word(words, group_end), 1)
-        if scale >= previous or (scale > 1 and start > end):
-            break
-        total, end, previous = total + group * scale, group_end + (scale > 1), scale
-        if scale == 1:
-            break
-    return (total, end) if end > at else (None, at)
-
-
-def _below_thousand(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Digits, or "[a|five] hundred [[and] six]", or "twenty five"; "a" counts only before a magnitude."""
-    word = _word(words, at)
-    digits = _digits(word)
-    if digits is not None:
-        return (digits * 100, at + 2) if _word(words, at + 1) == "hundred" else (digits, at + 1)
-    if word == "a" and (_word(words, at + 1) == "hundred" or _word(words, at + 1) in _SCALES):
-        value, end = 1, at + 1
-    else:
-        small, end = _below_hundred(words, at)
-        if small is None:
-            return None, at
-        value = small
-    if _word(words, end) == "hundred" and 0 < value < 100:
-        value, end = value * 100, end + 1
-        start = end + (_word(words, end) == "and")
-        rest, rest_end = _below_hundred(words, start)
-        if rest and _word(words, rest_end) != "hundred":
-            value, end = value + rest, rest_end
-    return Fraction(value), end
-
-
-def _below_hundred(words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-    word = _word(words, at)
-    if word in _UNITS:
-        return _UNITS[word], at + 1
-    if word not in _TENS:
-        return None, at
-    unit = _UNITS.get(_word(words, at + 1), 0)
-    return (_TENS[word] + unit, at + 2) if 0 < unit < 10 else (_TENS[word], at + 1)
-
-
-def _decimals(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """What follows "point", digit by digit ("one four") or as a number below a hundred ("twenty five")."""
-    if _word(words, at) not in ("point", "dot"):
-        return None, at
-    text, end = "", at + 1
-    while len(text) < _MAX_DIGITS:
-        digit = _AFTER_POINT.get(_word(words, end))
-        if digit is None and _word(words, end).isdecimal():
-            digit = _word(words, end)
-        if digit is None:
-            break
-        text, end = text + digit, end + 1
-    if not text:
-        value, end = _below_hundred(words, at + 1)
-        text = "" if value is None else str(value)
-    return (Fraction("0." + text), end) if 0 < len(text) <= _MAX_DIGITS else (None, at)
-
-
-def _digits(word: str) -> Fraction | None:
-    plain = word.replace(",", "")
-    if not plain.replace(".", "", 1).isdecimal() or len(plain) > _MAX_DIGITS:
+def written_number(word: str, thousands: str, decimal: str) -> Fraction | None:
+    """The value of digits with these marks between them; None if `word` is something else, or too long."""
+    plain = word
+    for mark in thousands:
+        plain = plain.replace(mark, "")
+    plain = plain.replace(decimal, ".", 1)
+    if not plain.replace(".", "", 1).isdecimal() or len(plain) > MAX_DIGITS:
         return None
     return Fraction(plain)
 
 
-def _word(words: tuple[str, ...], at: int) -> str:
-    return words[at] if at < len(words) else ""
+@dataclass(frozen=True, slots=True)
+class TableNumerals:
+    """Reads the numbers of a language that has a word, or a run of them, for each number below a thousand.
+
+    Attributes:
+        below_thousand: Runs of words by length of the run, then by the run.
+        scales: "mille", "millions" and their like; a scale by itself counts once.
+        points: Words between a whole and its decimals.
+        signs: Words that make what follows negative, except behind one of `no_sign_behind`.
+        articles: Words for one that are articles too: a number only before one of `counted`.
+        counted: What is counted, and words of sums; "" where such a word is a number at the end of a sentence.
+        halves: What adds a part behind a number: ("et", "demi").
+        thousands: Marks between groups of three digits.
+        decimal: The mark before decimals.
+    """
+
+    below_thousand: Mapping[int, Mapping[tuple[str, ...], int]]
+    scales: Mapping[str, int]
+    points: frozenset[str]
+    signs: frozenset[str]
+    articles: frozenset[str]
+    counted: frozenset[str]
+    halves: Mapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+    no_sign_behind: frozenset[str] = frozenset()
+    thousands: str = "."
+    decimal: str = ","
+
+    def sign(self, words: tuple[str, ...], at: int) -> bool:
+        """Whether the word at `at` makes the number behind it negative."""
+        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_behind)
+
+    def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
+        """The number that begins at `at`, and where it ends; (None, at) when none does."""
+        word = word_at(words, at)
+        if word in self.articles and not self._counts(words, at):
+            return None, at
+        written = written_number(word, self.thousands, self.decimal)
+        value, end = (written, at + 1) if written is not None else self._cardinal(words, at)
+        if value is None:
+            return None, at
+        value, end = self._with_decimals(words, value, end)
+        value, end = self._with_half(words, value, end)
+        while (scale := self.scales.get(word_at(words, end))) is not None:  # "trois virgule cinq millions"
+            value, end = value * scale, end + 1
+        return value, end
+
+    def _counts(self, words: tuple[str, ...], at: int) -> bool:
+        """Whether the article at `at` is a number here: "una milla", "deux plus un", but not "una moneda"."""
+        after = word_at(words, at + 1)
+        return after in self.counted or after in self.scales or after in self.points
+
+    def _cardinal(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
+        """Thousands, millions, ... in falling order, each below a thousand of them."""
+        total, end, previous = 0, at, max(self.scales.values()) * 1000
+        while end < len(words):
+            group, group_end = self._below_thousand(words, end)
+            scale = self.scales.get(word_at(words, group_end), 1)
+            if (group is None and scale == 1) or scale >= previous or (previous == 1):
+                break
+            total += (1 if group is None else group) * scale
+            end, previous = group_end + (scale > 1), scale
+        return (Fraction(total), end) if end > at else (None, at)
+
+    def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
+        for length, runs in self.below_thousand.items():  # the longest first
+            value = runs.get(words[at : at + length])
+            if value is not None:
+                return value, at + length
+        return None, at
+
+    def _with_decimals(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
+        """What follows "Komma": digit by digit, or a number below a hundred."""
+        if word_at(words, at) not in self.points:
+            return value, at
+        text, end = "", at + 1
+        while len(text) < MAX_DIGITS:
+            word = word_at(words, end)
+            digit, behind = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
+            if digit is None or (text and len(str(digit)) > 1):
+                break
+            text, end = text + str(digit), behind
+        return (value + Fraction(f"0.{text}"), end) if 0 < len(text) <= MAX_DIGITS else (value, at)
+
+    def _with_half(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
+        for run, part in self.halves.items():
+            if words[at : at + len(run)] == run:
+                return value + part, at + len(run)
+        return value, at
+
+
+def runs_by_length(runs: Mapping[str, int]) -> dict[int, dict[tuple[str, ...], int]]:
+    """The table `TableNumerals` reads from, of "vingt et un" to 21."""
+    table: dict[int, dict[tuple[str, ...], int]] = {}
+    for run, value in runs.items():
+        words = tuple(run.split())
+        table.setdefault(len(words), {})[words] = value
+    return dict(sorted(table.items(), reverse=True))

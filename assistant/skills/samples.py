@@ -1,4 +1,4 @@
-"""Example sentences, for the command language model of an offline recognizer."""
+"""Example sentences in English, for the command language model of an offline recognizer."""
 
 import random
 import re
@@ -20,7 +20,6 @@ from num2words import num2words
 
 from assistant.skills.measures import UNITS, Dimension
 from assistant.skills.sentences import Sentences
-from assistant.skills.spelling import EVERYDAY
 
 # Sentences from one template; the longest lists (cities, units, numbers) stand in five templates or more each.
 _PER_TEMPLATE = 40
@@ -38,6 +37,12 @@ _NUMBERS = (
     *(str(num2words(number)).replace("-", " ").replace(",", "") for number in _WHOLE_NUMBERS),
     *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
 )
+# Words people ask the spelling of.
+_EVERYDAY = (
+    "necessary accommodate mississippi rhythm embarrass separate definitely restaurant receive because beautiful "
+    "february wednesday tomorrow friend science weather knowledge language bicycle queue colonel schedule calendar "
+    "neighbor psychology photograph elephant chocolate vegetable"
+).split()
 # Stands for any name. Names are not sampled: one clip of a plain "set a timer for ten minutes" was heard as a command
 # without them and not with them, in one of three variants of the sample. One clip: measure before relying on it.
 _ANY_NAME = "..."
@@ -68,7 +73,7 @@ def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) ->
 
 def _everyday() -> Iterator[str]:
     """What is asked most, which a random walk may miss: timers, small sums, and the spelling of hard words."""
-    for word in EVERYDAY:
+    for word in _EVERYDAY:
         yield from (f"spell {word}", f"how do you spell {word}")
     for number in (*range(1, 21), 25, 30, 40, 45, 50, 60, 90):
         words = str(num2words(number)).replace("-", " ")

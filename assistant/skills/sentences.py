@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.resources import files
 
-import yaml
 from hassil.intents import Intents, TextSlotList
 from hassil.recognize import RecognizeResult, recognize_all
 from hassil.util import merge_dict
 
-from assistant.skills.measures import UNIT_OF, UNITS
+from assistant.skills.language import Language, read_yaml
 from assistant.skills.numerals import find_numbers
-from assistant.skills.words import Wording, plain_words, without_frame
+from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
-_TEMPLATES = (
+TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "arithmetic", "conversion", "chance", "conversation", "voice"),
     "missing",
 )
@@ -21,14 +19,6 @@ _TEMPLATES = (
 # ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
 _MOST_NAME_WORDS = 3
-# A name is whatever stands in its place, so it must not be half of another sentence: "a timer for five minutes for me
-# and the dog".
-_NOT_IN_NAMES = frozenset(
-    "a about after again all alarm an and another any at because before both but by called can count countdown do "
-    "every everyone for from hour hours how i if in is it labeled left me min minute minutes more my named no not of "
-    "off on one or over please remind second seconds set so some start stop tell than that the them then this time "
-    "timer timers to turn until us was what when while who why will with work works you your".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +40,27 @@ class Found:
     answer: str | None
 
 
-def load_wording() -> Wording:
-    """Read the package's wording. Raises OSError or yaml.YAMLError if the installation is broken."""
-    data = yaml.safe_load(_read("wording"))
-    return Wording(
-        {str(short): str(long) for short, long in data["contractions"].items()},
-        _longest_first(data["openings"]),
-        _longest_first(data["closings"]),
-    )
-
-
-def load_intents() -> Intents:
-    """Read and parse the package's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
+def load_intents(language: Language) -> Intents:
+    """Read and parse a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
     merged: dict[str, object] = {}
-    for name in _TEMPLATES:
-        merge_dict(merged, yaml.safe_load(_read(name)))
-    intents = Intents.from_dict({**merged, "language": "en"})
-    intents.slot_lists["unit"] = TextSlotList.from_strings(UNIT_OF, allow_template=False, name="unit")
-    singulars = (unit.one.lower() for unit in UNITS)
+    for name in TEMPLATES:
+        merge_dict(merged, read_yaml(language.code, name))
+    intents = Intents.from_dict({**merged, "language": language.code})
+    intents.slot_lists["unit"] = TextSlotList.from_strings(language.units, allow_template=False, name="unit")
+    singulars = (unit.one.lower() for unit in language.unit_names.values())
     intents.slot_lists["one_unit"] = TextSlotList.from_strings(singulars, allow_template=False, name="one_unit")
     places = ((str(place), place) for place in range(MAX_NUMBERS))
     intents.slot_lists["number"] = TextSlotList.from_tuples(places, allow_template=False, name="number")
     return intents
 
 
-def _read(name: str) -> str:
-    return files("assistant.skills").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-
-
-def _longest_first(phrases: list[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(sorted((tuple(phrase.split()) for phrase in phrases), key=len, reverse=True))
-
-
 class Sentences:
-    """The templates, ready to match. Blocking work happens in the constructor only."""
+    """The templates of a language, ready to match. Blocking work happens in the constructor only."""
 
-    def __init__(self) -> None:
-        self.intents = load_intents()
-        self.wording = load_wording()
+    def __init__(self, language: Language) -> None:
+        self.intents = load_intents(language)
+        self.wording = wording_of(read_yaml(language.code, "wording"))
+        self._numerals = language.numerals
         self._as_heard = replace(self.wording, contractions={})
 
     def zone_names(self) -> set[str]:
@@ -107,12 +80,12 @@ class Sentences:
         return without_frame(plain_words(text, self._as_heard), self._as_heard)
 
     def _match(self, words: tuple[str, ...]) -> Found | None:
-        numbered = find_numbers(words)
+        numbered = find_numbers(words, self._numerals)
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
         text = " ".join(numbered.words)
         for result in recognize_all(text, self.intents):
-            if _at_word_borders(result, text) and _well_named(result):
+            if _at_word_borders(result, text) and _well_named(result, self.wording):
                 return _found(result, numbered.numbers)
         return None
 
@@ -130,12 +103,12 @@ def _at_word_borders(result: RecognizeResult, text: str) -> bool:
     return True
 
 
-def _well_named(result: RecognizeResult) -> bool:
+def _well_named(result: RecognizeResult, wording: Wording) -> bool:
     """Whether what stands in the place of a name can be one."""
     names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard]
     return all(
         0 < len(words) <= _MOST_NAME_WORDS
-        and all(word.replace("'", "").isalpha() and word not in _NOT_IN_NAMES for word in words)
+        and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
         for words in names
     )
 

@@ -1,11 +1,11 @@
 """All skills behind one question: what is the answer to these words, if it needs no language model?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from importlib.resources import files
 
-from assistant.skills import Answer, ChangeVolume, Deed, Reply, SkillContext
+from assistant.skills import Answer, Deed, Reply, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
@@ -20,28 +20,17 @@ from assistant.skills.clock import (
 )
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
+from assistant.skills.language import Language, base_of, load_language
 from assistant.skills.samples import sample_sentences
 from assistant.skills.sentences import Found, Sentences
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
+from assistant.skills.voice import change_voice
 
 # What was found becomes a reply, or None where the words turn out to be half understood.
 _Binder = Callable[[Found], Reply | None]
 
 UNDERSTOOD = "understood.txt"
-
-_SPEED_IS_SET = "I can't change my pace while we talk. It is set in config.toml, under tts.speed."
-
-_WARM_UP = (
-    "what time is it in london",
-    "what is twenty five plus three point five",
-    "how many feet are in a mile",
-    "please turn on the light in the kitchen",
-    "set a timer for five minutes",
-    "set an alarm for seven thirty",
-    "how many days are there until christmas",
-    "tell me a story about a dragon",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +41,13 @@ class Match:
     reply: Reply
 
 
-def no_model_answer(text: str) -> str:
-    """What to say to `text` when no skill understands it and there is no language model. For the ear."""
-    if not text.strip():
-        return "I didn't hear any words."
-    return "I have no language model connected. You can add one in config.toml, under llm.endpoints."
+def no_model_answer(text: str, language: str = "en") -> str:
+    """What to say to `text` when no skill understands it and there is no language model. For the ear.
+
+    In English where the skills do not speak the language. Raises OSError if the installation lacks its files.
+    """
+    speaking = load_language(base_of(language) or "en")
+    return speaking.say("no_model" if text.strip() else "no_words")
 
 
 def understood_sentences() -> tuple[str, ...]:
@@ -67,114 +58,153 @@ def understood_sentences() -> tuple[str, ...]:
     return tuple((files("assistant.skills") / UNDERSTOOD).read_text(encoding="utf-8").splitlines())
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What one language is matched against."""
+
+    language: Language
+    sentences: Sentences
+    binders: Mapping[str, tuple[str, _Binder]]
+
+    def match(self, text: str) -> Match | None:
+        spelling = spelling_of(self.sentences.heard(text), self.language.spelling)
+        if spelling is not None:
+            return Match("spelling", _always(spelling))
+        found = self.sentences.find(text)
+        if found is None:
+            return None
+        if found.answer is not None:
+            return Match(found.intent, _always(found.answer))
+        skill, bind = self.binders[found.intent]
+        reply = bind(found)
+        return None if reply is None else Match(skill, reply)
+
+
 class Skills:
     """The skills. After `load` everything is memory and arithmetic: no I/O, no clock."""
 
     def __init__(self) -> None:
-        self._sentences: Sentences | None = None
-        self._binders: dict[str, tuple[str, _Binder]] = {}
+        self._tables: dict[str, _Tables] = {}
         # The same words are asked for twice in a row: by the router, then by the answer.
-        self._latest: tuple[str, Match | None] | None = None
+        self._latest: tuple[str, str, Match | None] | None = None
 
-    def load(self) -> None:
-        """Build the tables and match once; blocks for some 100 ms, the second time not at all.
+    def load(self, language: str = "en") -> None:
+        """Build the tables of a language and match once; blocks for some 100 ms, the second time not at all.
 
-        Raises OSError if the installation lacks its sentence files.
+        A language that the skills do not speak has none. Raises OSError if the installation lacks its sentence files.
         """
-        if self._sentences is not None:
+        code = base_of(language)
+        if code is None or code in self._tables:
             return
-        sentences = Sentences()
-        self._binders = _binders(load_zones(sentences.zone_names()))
-        self._sentences = sentences
-        context = SkillContext(datetime(2000, 1, 1, tzinfo=UTC))
-        for text in _WARM_UP:
-            self.answer(text, context)
+        speaking = load_language(code)
+        sentences = Sentences(speaking)
+        zones = load_zones(sentences.zone_names())
+        tables = _Tables(speaking, sentences, {**_telling(speaking, zones), **_doing(speaking)})
+        for text in sentences.wording.warm_up:
+            tables.match(text)
+        self._tables[code] = tables
 
-    def match(self, text: str) -> Match | None:
-        """Who answers `text`, or None if no skill understood all of it. Raises RuntimeError before `load`."""
-        if self._sentences is None:
-            raise RuntimeError("Skills.match needs the sentence tables; call load() first")
+    def match(self, text: str, language: str = "en") -> Match | None:
+        """Who answers `text`, or None if no skill understood all of it, or none speaks the language.
+
+        Raises RuntimeError before `load` of that language.
+        """
+        code = base_of(language)
+        if code is None:
+            return None
         latest = self._latest  # read once: another thread may replace it
-        if latest is not None and latest[0] == text:
-            return latest[1]
-        spelling = spelling_of(self._sentences.heard(text))
-        found = self._sentences.find(text) if spelling is None else None
-        match = Match("spelling", _always(spelling)) if spelling else None if found is None else self._bind(found)
-        self._latest = (text, match)
+        if latest is not None and latest[:2] == (code, text):
+            return latest[2]
+        match = self._loaded(code).match(text)
+        self._latest = (code, text, match)
         return match
 
     def answer(self, text: str, context: SkillContext) -> Answer | None:
-        """The answer to `text`, or None: a language model's turn. Raises RuntimeError before `load`."""
-        if context.language.partition("-")[0].lower() != "en":
-            return None
-        match = self.match(text)
+        """The answer to `text` in the language of the context, or None: a language model's turn.
+
+        Raises RuntimeError before `load` of that language.
+        """
+        match = self.match(text, context.language)
         if match is None:
             return None
         said = match.reply(context)
         return Answer(said.text, match.skill, said.effect) if isinstance(said, Deed) else Answer(said, match.skill)
 
     def sample(self) -> tuple[str, ...]:
-        """A sample of what is understood, lower case and without digits, the same at every call.
+        """A sample of the English that is understood, lower case and without digits, the same at every call.
 
         Blocks for some seconds: `understood_sentences` reads what was sampled when the templates last changed.
         Raises RuntimeError before `load`.
         """
-        if self._sentences is None:
-            raise RuntimeError("Skills.sample needs the sentence tables; call load() first")
-        return sample_sentences(self._sentences, lambda text: self.match(text) is not None)
+        return sample_sentences(self._loaded("en").sentences, lambda text: self.match(text) is not None)
 
-    def _bind(self, found: Found) -> Match | None:
-        if found.answer is not None:
-            return Match(found.intent, _always(found.answer))
-        skill, bind = self._binders[found.intent]
-        reply = bind(found)
-        return None if reply is None else Match(skill, reply)
+    def _loaded(self, code: str) -> _Tables:
+        tables = self._tables.get(code)
+        if tables is None:
+            raise RuntimeError(f'the skills have no tables of "{code}" yet; call load("{code}") first')
+        return tables
 
 
-def _binders(zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
-    """Per intent without a fixed answer: the skill's name, and what makes a reply of what was found."""
-    return {
-        "time": ("time", lambda _found: tell_time),
-        "time_in_city": ("time", lambda found: time_elsewhere(found, zones)),
-        "date": ("date", lambda _found: tell_date),
+def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
+    """Per intent that is only told something: the skill's name, and what makes a reply of what was found."""
+    told: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
+        "time": ("time", tell_time),
+        "date": ("date", tell_date),
+        "year": ("date", tell_year),
+        "month": ("date", tell_month),
+        "alarm_list": ("alarms", tell_alarms),
+        "coin": ("chance", flip_coin),
+    }
+    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
         "date_of_other_day": ("date", date_of_other_day),
-        "year": ("date", lambda _found: tell_year),
-        "month": ("date", lambda _found: tell_month),
-        # "say that one more time" is understood, "say that five more times" is not
-        "repeat": ("repeat", lambda found: _repeat if found.numbers.get("times", 1) == 1 else None),
         "days_until": ("days", days_until),
         "days_since": ("days", days_since),
         "days_between": ("days", days_between),
         "day_of_date": ("days", tell_weekday),
+        "timer_left": ("timers", tell_time_left),
+        "dice": ("chance", roll_dice),
+        "pick_number": ("chance", pick_number),
+        **dict.fromkeys(ARITHMETIC, ("arithmetic", calculate)),
+        **dict.fromkeys(CONVERSION, ("conversion", convert_units)),
+    }
+    return {
+        "time_in_city": ("time", lambda found: time_elsewhere(found, language, zones)),
+        # "say that one more time" is understood, "say that five more times" is not
+        "repeat": ("repeat", lambda found: _repeat(language) if found.numbers.get("times", 1) == 1 else None),
+        **{intent: (skill, _without_words(tell, language)) for intent, (skill, tell) in told.items()},
+        **{intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()},
+    }
+
+
+def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
+    """The same per intent whose answer comes with an effect."""
+    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
         "timer_set": ("timers", set_timer),
         "timer_cancel": ("timers", cancel_timers),
         "timer_pause": ("timers", pause_timers),
         "timer_resume": ("timers", resume_timers),
-        "timer_left": ("timers", tell_time_left),
         "alarm_set": ("alarms", set_alarm),
         "alarm_wake": ("alarms", set_alarm),
         "alarm_in": ("alarms", set_alarm_in),
         "alarm_cancel": ("alarms", cancel_alarms),
-        "alarm_list": ("alarms", lambda _found: tell_alarms),
-        "coin": ("chance", lambda _found: flip_coin),
-        "dice": ("chance", roll_dice),
-        "pick_number": ("chance", pick_number),
-        "louder": ("voice", lambda found: _change_volume(found, 1)),
-        "quieter": ("voice", lambda found: _change_volume(found, -1)),
-        "faster": ("voice", lambda _found: _always(_SPEED_IS_SET)),
-        "slower": ("voice", lambda _found: _always(_SPEED_IS_SET)),
-        **dict.fromkeys(ARITHMETIC, ("arithmetic", calculate)),
-        **dict.fromkeys(CONVERSION, ("conversion", convert_units)),
+        "louder": ("voice", change_voice),
+        "quieter": ("voice", change_voice),
+        "faster": ("voice", change_voice),
+        "slower": ("voice", change_voice),
     }
+    return {intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()}
 
 
-def _repeat(context: SkillContext) -> str:
-    return context.last_reply or "I haven't said anything yet."
+def _in(language: Language, bind: Callable[[Found, Language], Reply | None]) -> _Binder:
+    return lambda found: bind(found, language)
 
 
-def _change_volume(found: Found, sign: int) -> Reply:
-    step_db = {"little": 3.0, "much": 10.0}.get(found.values.get("how_much", ""), 6.0)
-    return lambda _context: Deed("Louder." if sign > 0 else "Quieter.", ChangeVolume(sign * step_db))
+def _without_words(tell: Callable[[Language, SkillContext], str], language: Language) -> _Binder:
+    return lambda _found: lambda context: tell(language, context)
+
+
+def _repeat(language: Language) -> Reply:
+    return lambda context: context.last_reply or language.say("nothing_said")
 
 
 def _always(text: str) -> Reply:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from num2words import num2words
 
 from assistant.skills import SkillContext
+from assistant.skills.en.numerals import NUMERALS
+from assistant.skills.en.phrases import PHRASES
 from assistant.skills.numerals import find_numbers
-from assistant.skills.say import say_number
 from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
@@ -57,7 +58,7 @@ def test_a_chain_equals_pythons_result(numbers: list[Fraction], signs: list[str]
         said += f" {sign} {written}"
         formula += f"{SIGNS.get(sign, '')}Fraction({number.numerator}, {number.denominator})"
     try:
-        expected = f"That's {say_number(eval(formula, {'Fraction': Fraction}))}."
+        expected = f"That's {PHRASES.number(eval(formula, {'Fraction': Fraction}))}."
     except ZeroDivisionError:
         expected = "I can't divide by zero."
     assert answered(said) == expected
@@ -66,25 +67,25 @@ def test_a_chain_equals_pythons_result(numbers: list[Fraction], signs: list[str]
 @given(st.integers(-500, 500), st.integers(0, 60))
 def test_powers(base: int, exponent: int) -> None:
     said = f"what is {in_words(Fraction(base))} to the power of {exponent}"
-    assert answered(said) == f"That's {say_number(Fraction(base) ** exponent)}."
+    assert answered(said) == f"That's {PHRASES.number(Fraction(base) ** exponent)}."
 
 
 @given(st.integers(0, 10**6))
 def test_roots_of_squares_are_exact(root: int) -> None:
-    assert answered(f"square root of {root * root}") == f"That's {say_number(Fraction(root))}."
+    assert answered(f"square root of {root * root}") == f"That's {PHRASES.number(Fraction(root))}."
 
 
 @given(st.integers(0, 10**12))
 def test_words_become_the_number_they_came_from(number: int) -> None:
     words = tuple(in_words(Fraction(number)).split())
-    assert find_numbers(words).numbers == (Fraction(number),)
+    assert find_numbers(words, NUMERALS).numbers == (Fraction(number),)
 
 
 @given(st.integers(0, 999_999), st.integers(0, 9999))
 def test_decimals_in_words(whole: int, decimals: int) -> None:
     digits = " ".join(str(num2words(int(digit))) for digit in str(decimals))
     words = (*in_words(Fraction(whole)).split(), "point", *digits.split())
-    assert find_numbers(words).numbers == (Fraction(f"{whole}.{decimals}"),)
+    assert find_numbers(words, NUMERALS).numbers == (Fraction(f"{whole}.{decimals}"),)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_decimals_in_words(whole: int, decimals: int) -> None:
     ],
 )
 def test_where_numbers_begin_and_end(said: str, numbers: list[str]) -> None:
-    assert find_numbers(tuple(said.split())).numbers == tuple(Fraction(number) for number in numbers)
+    assert find_numbers(tuple(said.split()), NUMERALS).numbers == tuple(Fraction(number) for number in numbers)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_where_numbers_begin_and_end(said: str, numbers: list[str]) -> None:
     ],
 )
 def test_numbers_for_the_ear(value: Fraction, words: str) -> None:
-    assert say_number(value) == words
+    assert PHRASES.number(value) == words
 
 
 def test_more_than_anyone_wants_to_hear_is_refused() -> None:

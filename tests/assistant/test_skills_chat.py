@@ -12,7 +12,7 @@ from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import Found
 from assistant.skills.skills import Skills
 from assistant.timers import Timers
-from llm.chat import Answering, ChatEvent, ChatModel, Finished, Message, Token
+from llm.chat import PLAIN, Answering, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 from llm.errors import LlmUnreachable
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -40,7 +40,7 @@ class Script:
     async def load(self) -> None:
         self.loaded = True
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.asked.append(messages)
         try:
             for event in self.events:
@@ -183,14 +183,14 @@ def test_the_route_is_not_matched_twice(skills: Skills, monkeypatch: pytest.Monk
     fresh = Skills()
     fresh.load()
     found: list[str] = []
-    assert fresh._sentences is not None
-    find = fresh._sentences.find
+    sentences = fresh._tables["en"].sentences
+    find = sentences.find
 
     def counted(text: str) -> Found | None:
         found.append(text)
         return find(text)
 
-    monkeypatch.setattr(fresh._sentences, "find", counted)
+    monkeypatch.setattr(sentences, "find", counted)
     first = SkillsFirst(fresh, Script(Finished("stop")), lambda: NOW)
     for said in ("what is three plus four", "tell me a story"):
         first.route(user(said))

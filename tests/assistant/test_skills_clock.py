@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.skills import SkillContext
-from assistant.skills.say import say_date, say_time, say_year
+from assistant.skills.en.phrases import PHRASES, say_time
 from assistant.skills.skills import Skills
 
 
@@ -49,12 +49,12 @@ def test_every_minute_of_the_day_is_said_differently() -> None:
     ],
 )
 def test_dates(day: date, words: str) -> None:
-    assert say_date(day) == words
+    assert PHRASES.full_date(day) == words
 
 
 def test_years() -> None:
-    assert say_year(2026) == "twenty twenty-six"
-    assert say_year(2000) == "two thousand"
+    assert PHRASES.year(2026) == "twenty twenty-six"
+    assert PHRASES.year(2000) == "two thousand"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""docs/skills.md says what is true: each of its examples is asked, and no intent is missing."""
+"""docs/skills.md says what is true: each of its examples is asked, in each language, and no intent is missing."""
 
 import random
 from datetime import datetime
@@ -8,35 +8,53 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from assistant.skills import SkillContext
+from assistant.skills.language import LANGUAGES, load_language
 from assistant.skills.sentences import Sentences
 from assistant.skills.skills import Skills, no_model_answer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "skills.md").read_text(encoding="utf-8")
-ROWS = [
-    tuple(cell.strip() for cell in line.strip("|").split("|"))
-    for line in PAGE.splitlines()
-    if line.startswith("| ") and not line.startswith("| skill ")
-]
+SECTIONS = {"en": "What is understood", "de": "German", "fr": "French", "es": "Spanish"}
+LAST_REPLIES = {
+    "en": "Seven times eight is fifty-six.",
+    "de": "Sieben mal acht ist sechsundfünfzig.",
+    "fr": "Sept fois huit font cinquante-six.",
+    "es": "Siete por ocho son cincuenta y seis.",
+}
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
+
+
+def rows(code: str) -> list[tuple[str, str, str]]:
+    section = PAGE.split(f"## {SECTIONS[code]}\n")[1].split("\n## ")[0]
+    cells = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in section.splitlines()
+        if line.startswith("| ") and not line.startswith("| skill ")
+    ]
+    return [(skill, said, text) for skill, said, text in cells]
+
+
+ROWS = [(code, *row) for code in LANGUAGES for row in rows(code)]
 
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
     loaded = Skills()
-    loaded.load()
+    for code in LANGUAGES:
+        loaded.load(code)
     return loaded
 
 
-@pytest.mark.parametrize(("skill", "said", "text"), ROWS)
-def test_the_example_is_true(skills: Skills, skill: str, said: str, text: str) -> None:
-    answer = skills.answer(said, SkillContext(NOW, "Seven times eight is fifty-six.", rng=random.Random(1)))
+@pytest.mark.parametrize(("code", "skill", "said", "text"), ROWS)
+def test_the_example_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
+    answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
     assert answer is not None
     assert (answer.skill, answer.text) == (skill, text)
 
 
-def test_no_intent_is_missing() -> None:
-    sentences = Sentences()
-    shown = {found.intent for _skill, said, _text in ROWS if (found := sentences.find(said))}
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_intent_is_missing(code: str) -> None:
+    sentences = Sentences(load_language(code))
+    shown = {found.intent for _skill, said, _text in rows(code) if (found := sentences.find(said))}
     assert shown == set(sentences.intents.intents)
 
 

@@ -10,6 +10,7 @@ from hassil.sample import sample_sentence
 
 from assistant.skills import SkillContext
 from assistant.skills.clock import load_zones
+from assistant.skills.language import load_language
 from assistant.skills.sentences import Sentences
 from assistant.skills.skills import Skills, understood_sentences
 from assistant.skills.words import plain_words, without_frame
@@ -26,7 +27,7 @@ def skills() -> Skills:
 
 @pytest.fixture(scope="module")
 def sentences() -> Sentences:
-    return Sentences()
+    return Sentences(load_language("en"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,181 @@
+"""English for the ear."""
+
+from datetime import date, datetime, time
+from fractions import Fraction
+
+from num2words import num2words
+
+from assistant.skills.durations import duration_parts
+from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.measures import Dimension
+from assistant.skills.say import NumberWords, say_number
+
+_WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+_MONTHS = tuple("January February March April May June July August September October November December".split())
+_LENGTHS = {3600: "hour", 60: "minute", 1: "second"}
+
+
+def _words(value: int) -> str:
+    # The commas num2words sets between thousands would be heard as pauses.
+    return str(num2words(value)).replace(",", "")
+
+
+_NUMBERS = NumberWords(
+    whole=_words,
+    digits=lambda digits: " ".join(_words(int(digit)) for digit in digits),
+    minus="minus",
+    point="point",
+    about="about",
+    power="to the power of",
+    times_ten="times ten to the power of",
+)
+
+
+def say_time(moment: time) -> str:
+    """ "ten forty-three PM", "noon", "seven oh five AM". Letters without dots: a dot would end the sentence."""
+    if moment.minute == 0 and moment.hour in (0, 12):
+        return "noon" if moment.hour else "midnight"
+    hour = _words(moment.hour % 12 or 12)
+    half = "AM" if moment.hour < 12 else "PM"
+    if moment.minute == 0:
+        return f"{hour} {half}"
+    minute = _words(moment.minute)
+    return f"{hour} {'oh ' if moment.minute < 10 else ''}{minute} {half}"
+
+
+class English(Phrases):
+    """English phrases."""
+
+    plural_endings = ("s",)
+
+    # ---- numbers and lengths ----
+
+    def number(self, value: Fraction) -> str:
+        """ "about one point four one four two"."""
+        return say_number(value, _NUMBERS)
+
+    def count(self, value: int) -> str:
+        """ "three"."""
+        return _words(value)
+
+    def join(self, parts: list[str]) -> str:
+        """ "a, b, and c"; "a and b"."""
+        if len(parts) < 3:
+            return " and ".join(parts)
+        return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
+    def duration(self, seconds: float, *, about: bool = False) -> str:
+        """ "one hour and thirty minutes"."""
+        said = self.join([_plural(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
+        return f"about {said}" if about else said or "no time"
+
+    def days(self, count: int, *, weeks: bool) -> str:
+        """ "fourteen weeks and three days"."""
+        if not weeks:
+            return _plural(count, "day")
+        whole, rest = divmod(count, 7)
+        parts = [_plural(number, unit) for number, unit in ((whole, "week"), (rest, "day")) if number]
+        return self.join(parts or ["no days"])
+
+    def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
+        """ "six feet and two inches are about one hundred and eighty-eight centimeters"."""
+        first = parts[0]
+        singular = first.value in (1, Fraction(1, 2)) or first.dimension is Dimension.TEMPERATURE
+        verb = "is" if len(parts) == 1 and singular else "are"
+        return f"{' and '.join(map(_quantity, parts))} {verb} {_quantity(result)}"
+
+    # ---- clock and calendar ----
+
+    def time_is(self, moment: time) -> str:
+        """ "it's ten forty-three PM"."""
+        return f"it's {say_time(moment)}"
+
+    def moment(self, at: datetime, days: int) -> str:
+        """ "seven AM tomorrow"."""
+        day = {0: "", 1: " tomorrow"}.get(days, f" on {self.weekday(at.weekday())}")
+        return f"{say_time(at.time())}{day}"
+
+    def full_date(self, day: date) -> str:
+        """ "Friday, November twentieth"."""
+        return f"{self.weekday(day.weekday())}, {_day_of_month(day.month, day.day)}"
+
+    def on_date(self, day: date) -> str:
+        """ "on Friday, November twentieth"."""
+        return f"on {self.full_date(day)}"
+
+    def year(self, year: int) -> str:
+        """ "twenty twenty-six"."""
+        return str(num2words(year, to="year"))
+
+    def month(self, month: int) -> str:
+        """ "November"."""
+        return _MONTHS[month - 1]
+
+    def weekday(self, weekday: int) -> str:
+        """ "Friday"."""
+        return _WEEKDAYS[weekday]
+
+    def day(self, name: DayName) -> str:
+        """ "Christmas", "Friday", "March third, twenty twenty-eight"."""
+        if name.holiday is not None:
+            words = name.holiday.removeprefix("the ").split()
+            return "the " * name.holiday.startswith("the ") + " ".join(word[:1].upper() + word[1:] for word in words)
+        if name.weekday:
+            return self.weekday(name.day.weekday())
+        year = f", {self.year(name.day.year)}" if name.with_year else ""
+        return f"{_day_of_month(name.day.month, name.day.day)}{year}"
+
+    def until(self, name: DayName) -> str:
+        """ "until Christmas"."""
+        return f"until {self.day(name)}"
+
+    def since(self, name: DayName) -> str:
+        """ "since Christmas"."""
+        return f"since {self.day(name)}"
+
+    def between(self, first: DayName, second: DayName) -> str:
+        """ "between March third and June first"."""
+        return f"between {self.day(first)} and {self.day(second)}"
+
+    def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
+        """ "there is no February thirtieth"."""
+        return f"there is no {_day_of_month(month, day)}{' that year' if that_year else ''}"
+
+    # ---- names ----
+
+    def timer(self, name: str | None, seconds: float | None) -> str:
+        """ "ten minute timer", "timer for eggs", "five minute timer for eggs"."""
+        before = "" if seconds is None else _before_timer(seconds)
+        if name is not None:
+            return f"{before}timer for {name}"
+        return f"{before}timer" if before else f"timer for {self.duration(seconds or 0)}"
+
+    def place(self, said: str) -> str:
+        """ "in Tokyo"."""
+        return f"in {said.title()}"
+
+
+def _plural(count: int, unit: str) -> str:
+    return f"{_words(count)} {unit}{'' if count == 1 else 's'}"
+
+
+def _day_of_month(month: int, day: int) -> str:
+    return f"{_MONTHS[month - 1]} {num2words(day, to='ordinal')}"
+
+
+def _before_timer(seconds: float) -> str:
+    """ "ten minute ", to stand before "timer"; "" where that would be too long."""
+    parts = duration_parts(seconds)
+    return f"{_words(parts[0][0])} {_LENGTHS[parts[0][1]]} " if len(parts) == 1 else ""
+
+
+def _quantity(quantity: Quantity) -> str:
+    unit = quantity.unit
+    if quantity.is_half:
+        article = "an" if unit.one[0] in "aeio" or unit.one == "hour" else "a"
+        return f"half {article} {unit.one}"
+    words = say_number(quantity.value, _NUMBERS, decimals=quantity.decimals)
+    return f"{words} {unit.one if abs(quantity.value) == 1 else unit.many}"
+
+
+PHRASES = English()

@@ -1,0 +1,213 @@
+"""French for the ear."""
+
+from datetime import date, datetime, time
+from fractions import Fraction
+
+from assistant.skills.durations import duration_parts
+from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.say import NumberWords, say_number, title
+from assistant.spoken_numbers import cardinal
+
+_WEEKDAYS = tuple("lundi mardi mercredi jeudi vendredi samedi dimanche".split())
+_MONTHS = tuple("janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split())
+_LENGTHS = {3600: "heure", 60: "minute", 1: "seconde"}
+# Days with an article: "jusqu'au premier mai", but "jusqu'à Noël".
+_ARTICLES = {
+    "jour de l'an": "le", "nouvel an": "le", "réveillon": "le", "saint valentin": "la", "fête nationale": "la",
+    "fête du travail": "la", "armistice": "l'", "assomption": "l'", "toussaint": "la", "saint sylvestre": "la",
+    "réveillon de noël": "le",
+}  # fmt: skip
+_CAPITALS = (
+    {"noël": "Noël", "halloween": "Halloween", "réveillon de noël": "réveillon de Noël"}
+    | {name: "Saint-" + name.removeprefix("saint ").capitalize() for name in ("saint valentin", "saint sylvestre")}
+    | {"toussaint": "Toussaint", "jour de l'an": "jour de l'An", "nouvel an": "Nouvel An"}
+)
+_TO = {"le ": "au ", "la ": "à la ", "l'": "à l'"}
+_SMALL = frozenset(("à", "au", "aux", "en", "de", "du", "la"))
+
+
+def _words(value: int) -> str:
+    return cardinal(value, "fr")
+
+
+def _digits(digits: str) -> str:
+    # Two digits behind the comma are said as a number.
+    if len(digits) == 2 and digits[0] != "0":
+        return _words(int(digits))
+    return " ".join(_words(int(digit)) for digit in digits)
+
+
+_NUMBERS = NumberWords(
+    whole=_words,
+    digits=_digits,
+    minus="moins",
+    point="virgule",
+    about="environ",
+    power="puissance",
+    times_ten="fois dix puissance",
+)
+
+
+class French(Phrases):
+    """French phrases."""
+
+    plural_endings = ("s", "x")
+
+    # ---- numbers and lengths ----
+
+    def number(self, value: Fraction) -> str:
+        """ "environ un virgule quatre un quatre deux"."""
+        return say_number(value, _NUMBERS)
+
+    def count(self, value: int) -> str:
+        """ "trois"."""
+        return _words(value)
+
+    def join(self, parts: list[str]) -> str:
+        """ "a, b et c"."""
+        return " et ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
+
+    def duration(self, seconds: float, *, about: bool = False) -> str:
+        """ "une heure et trente minutes"."""
+        said = self.join([_feminine(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
+        return f"environ {said}" if about else said
+
+    def days(self, count: int, *, weeks: bool) -> str:
+        """ "quatorze semaines et trois jours"."""
+        if not weeks:
+            return _masculine(count, "jour")
+        whole, rest = divmod(count, 7)
+        parts = [_feminine(whole, "semaine")] if whole else []
+        if rest:
+            parts.append(_masculine(rest, "jour"))
+        return self.join(parts) or "zéro semaine"
+
+    def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
+        """ "six pieds et deux pouces font environ cent quatre-vingt-huit centimètres"."""
+        verb = "fait" if len(parts) == 1 and abs(parts[0].value) < 2 else "font"
+        return f"{' et '.join(map(_quantity, parts))} {verb} {_quantity(result)}"
+
+    # ---- clock and calendar ----
+
+    def time_is(self, moment: time) -> str:
+        """ "il est vingt-deux heures quarante-trois"."""
+        return f"il est {_time(moment)}"
+
+    def moment(self, at: datetime, days: int) -> str:
+        """ "demain à sept heures"."""
+        day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, self.weekday(at.weekday()))
+        return f"{day} à {_time(at.time())}"
+
+    def full_date(self, day: date) -> str:
+        """ "vendredi vingt novembre"."""
+        return f"{self.weekday(day.weekday())} {_day_of_month(day.month, day.day)}"
+
+    def on_date(self, day: date) -> str:
+        """ "le vendredi vingt novembre"."""
+        return f"le {self.full_date(day)}"
+
+    def year(self, year: int) -> str:
+        """ "deux mille vingt-six"."""
+        return _words(year)
+
+    def month(self, month: int) -> str:
+        """ "novembre"."""
+        return _MONTHS[month - 1]
+
+    def weekday(self, weekday: int) -> str:
+        """ "vendredi"."""
+        return _WEEKDAYS[weekday]
+
+    def day(self, name: DayName) -> str:
+        """ "Noël", "vendredi", "le trois mars deux mille vingt-huit"."""
+        if name.holiday is not None:
+            article = _ARTICLES.get(name.holiday, "")
+            return article + " " * (article not in ("", "l'")) + _CAPITALS.get(name.holiday, name.holiday)
+        if name.weekday:
+            return self.weekday(name.day.weekday())
+        year = f" {_words(name.day.year)}" if name.with_year else ""
+        return f"le {_day_of_month(name.day.month, name.day.day)}{year}"
+
+    def until(self, name: DayName) -> str:
+        """ "jusqu'à Noël", "jusqu'au trois mars"."""
+        return f"jusqu'{_to(self.day(name))}"
+
+    def since(self, name: DayName) -> str:
+        """ "depuis Noël", "depuis le trois mars"."""
+        return f"depuis {self.day(name)}"
+
+    def between(self, first: DayName, second: DayName) -> str:
+        """ "entre le trois mars et le premier juin"."""
+        return f"entre {self.day(first)} et {self.day(second)}"
+
+    def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
+        """ "le trente février n'existe pas"."""
+        return f"le {_day_of_month(month, day)} n'existe pas{' cette année-là' * that_year}"
+
+    # ---- names ----
+
+    def timer(self, name: str | None, seconds: float | None) -> str:
+        """ "minuteur de dix minutes", "minuteur pâtes", "minuteur pâtes de dix minutes"."""
+        purpose = "" if name is None else f" {name}"
+        if seconds is None:
+            return f"minuteur{purpose}"
+        length = self.duration(seconds)
+        joint = "d'" if length.startswith("un") else "de "
+        return f"minuteur{purpose} {joint}{length}"
+
+    def place(self, said: str) -> str:
+        """ "à New York"."""
+        return title(said, _SMALL)
+
+
+def _to(day: str) -> str:
+    """ "à" before "le" is "au"."""
+    for article, joined in _TO.items():
+        if day.startswith(article):
+            return joined + day.removeprefix(article)
+    return f"à {day}"
+
+
+def _time(moment: time) -> str:
+    """ "sept heures trente", "une heure", "midi", "minuit cinq"."""
+    if moment.hour == 0 or (moment.hour == 12 and not moment.minute):
+        hour = "midi" if moment.hour else "minuit"
+    else:
+        hour = _feminine(moment.hour, "heure")
+    return f"{hour} {_bent(moment.minute)}" if moment.minute else hour
+
+
+def _day_of_month(month: int, day: int) -> str:
+    return f"{'premier' if day == 1 else _words(day)} {_MONTHS[month - 1]}"
+
+
+def _bent(count: int) -> str:
+    """Before a feminine noun: "vingt et une"."""
+    words = _words(count)
+    return f"{words}e" if words == "un" or words.endswith((" un", "-un")) else words
+
+
+def _feminine(count: int, noun: str) -> str:
+    return f"{_bent(count)} {noun}{'s' * (count > 1)}"
+
+
+def _masculine(count: int, noun: str) -> str:
+    return f"{_words(count)} {noun}{'s' * (count > 1)}"
+
+
+def _quantity(quantity: Quantity) -> str:
+    value, unit = quantity.value, quantity.unit
+    if quantity.is_half:
+        return f"{'une' if unit.gender == 'f' else 'un'} demi-{unit.one}"
+    feminine = unit.gender == "f" and value.denominator == 1 and abs(value) < 10**15
+    if feminine:
+        words = f"{'moins ' * (value < 0)}{_bent(abs(int(value)))}"
+    else:
+        words = say_number(value, _NUMBERS, decimals=quantity.decimals)
+    if words.endswith(("million", "millions", "milliard", "milliards")):
+        words += " d'" if unit.many[0] in "aeéhio" else " de"
+    joint = "" if words.endswith("'") else " "
+    return f"{words}{joint}{unit.one if abs(value) < 2 else unit.many}"
+
+
+PHRASES = French()

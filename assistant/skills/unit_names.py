@@ -1,0 +1,48 @@
+"""What the units are called in each language."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+import yaml
+
+from assistant.skills.measures import UNITS, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class UnitName:
+    """The names of a unit in one language.
+
+    Attributes:
+        one: As it is said after "one".
+        many: As it is said after any other number.
+        gender: "m", "f" or "n", where the language has them.
+        also: Other ways to say or write it; no word has two meanings.
+    """
+
+    one: str
+    many: str
+    gender: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Lower case, the one for the plural first."""
+        return tuple(dict.fromkeys(name.lower() for name in (self.many, self.one, *self.also)))
+
+
+def load_unit_names(code: str) -> Mapping[Unit, UnitName]:
+    """The names of all units that the language has one for.
+
+    English is the language of the table itself. Elsewhere a line of `units.yaml` is the English name and "one, many,
+    gender, also, also ...". Raises OSError, yaml.YAMLError or KeyError if the installation is broken.
+    """
+    if code == "en":
+        return {unit: UnitName(unit.one, unit.many, "", unit.also) for unit in UNITS}
+    table = yaml.safe_load(files("assistant.skills").joinpath(code, "units.yaml").read_text(encoding="utf-8"))
+    by_english = {unit.one: unit for unit in UNITS}
+    names = {}
+    for english, line in table.items():
+        one, many, gender, *also = (word.strip() for word in line.split(","))
+        names[by_english[english]] = UnitName(one, many, gender, tuple(also))
+    return names
