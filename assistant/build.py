@@ -2,21 +2,32 @@
 
 import asyncio
 import os
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from assistant.conversation import Conversation
 from assistant.deeds import Deeds
+from assistant.engines import Engines, SessionSettings
+from assistant.facts import Fact
+from assistant.judge import Listener
 from assistant.model_catalogue import Kind
 from assistant.models import Need, at_hand, is_piper_voice, missing, needed
-from assistant.session import Engines, SessionSettings
-from assistant.settings import EndpointSection, Settings
+from assistant.recorder import Recorder
+from assistant.session import Session
+from assistant.settings import EndpointSection, Profile, Settings
 from assistant.skills import Running
 from assistant.spoken import spoken
-from assistant.turns import TurnSettings
+from assistant.trace_file import TraceFile
+from assistant.turn_end import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
+from assistant.turns import Turns, TurnSettings
 from audio.errors import EngineLoadError
+from audio.microphone import Microphone
+from audio.speaker import Speaker
 from audio.stt import Transcriber
 from audio.tts import Voice
 from audio.vad import Vad
@@ -24,8 +35,13 @@ from llm.chat import ChatModel
 
 if TYPE_CHECKING:
     from assistant.skills.skills import Skills
+    from audio.stt.whisper_shared import SharedWhisper
 
 LOAD_TIMEOUT_S = 60.0
+CLOSE_TIMEOUT_S = 3.0
+
+PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
+"""How long a silence is waited for, by `turn.profile`."""
 
 ESPEAK_WORDS_PER_MINUTE = 170
 """The pace of `tts.speed = 1`: espeak-ng's own default is 175, a little hurried for an answer."""
@@ -54,15 +70,24 @@ class Chosen:
 
 @dataclass(slots=True)
 class Workshop:
-    """Builds and loads the engines of one conversation."""
+    """Builds and loads engines: once what conversations share, and for each what it needs of its own.
+
+    Shared are the skills' tables, the clients of the language models and the voice, which serialize what they must.
+    A conversation's own are the detector, the recognizer's state, and what its skills have set going.
+    """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[Chosen] = field(default_factory=list)
-    _deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, _local_now))
+    _skills: "Skills | None" = None
+    _voice: Voice | None = None
+    _model: ChatModel | None = None
+    _listener: Listener | None = None
+    _shared_whisper: "SharedWhisper | None" = None
+    _sentences: tuple[str, ...] = ()
 
-    async def engines(self) -> Engines:
-        """The engines, loaded and warm. Raises EngineLoadError where a stage has none that works."""
+    async def open(self) -> None:
+        """Load what is shared. Raises EngineLoadError where a stage has nothing that works."""
         from assistant.skills.skills import Skills, understood_sentences
 
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
@@ -70,18 +95,56 @@ class Workshop:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them."
             )
         skills = Skills()
-        await self._timed(asyncio.to_thread(skills.load))
-        vad, spare = await self._vad()
-        transcriber = await self._transcriber(understood_sentences() if self.settings.skills.enabled else ())
+        await self._timed(asyncio.to_thread(skills.load, self.settings.assistant.language))
+        self._sentences = understood_sentences() if self.settings.skills.enabled else ()
         try:
-            voice = await self._voice()
-            model = await self._model(skills)
+            self._voice = await self._make_voice()
+            self._model = await self._make_model(skills)
+            self._listener = await self._make_listener()
+            if self._whisper_why():
+                await self._transcriber()  # loads the model of all conversations; what it makes of it costs nothing
         except BaseException:
-            await transcriber.aclose()
+            await self.aclose()
             raise
+        self._skills = skills
+        spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: 20 ms
+
+    async def engines(self) -> Engines:
+        """The engines of one conversation, loaded and warm; whoever holds it closes its transcriber.
+
+        Raises EngineLoadError.
+        """
+        if self._skills is None:
+            await self.open()
+        return self.around(await self._transcriber())
+
+    def around(self, transcriber: Transcriber) -> Engines:
+        """The engines of one conversation, the shared ones and new ones, around a recognizer that is ready."""
+        assert self._skills is not None
+        assert self._voice is not None
+        deeds = Deeds(lambda _messages: None, _local_now)
+        vad, spare = self._make_vads()
         say = partial(spoken, language=self.settings.assistant.language)
-        say("1")  # compiles what it looks for: 20 ms
-        return Engines(vad, spare, transcriber, model, voice, self._deeds, say)
+        model = self._answering(self._skills, deeds)
+        return Engines(
+            vad,
+            spare,
+            transcriber,
+            model,
+            self._voice,
+            deeds,
+            say,
+            fitted_turn_end(),
+            self._listener,
+            self._understands,
+        )
+
+    async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
+        """Stop what is shared, each within a limit."""
+        for engine in (self._voice, self._model, self._shared_whisper):
+            if engine is not None:
+                await close(engine, report)
+        self._skills = self._voice = self._model = self._shared_whisper = None
 
     @property
     def fallbacks(self) -> list[str]:
@@ -90,7 +153,7 @@ class Workshop:
 
     # ---- voice activity ----
 
-    async def _vad(self) -> tuple[Vad, Vad]:
+    def _make_vads(self) -> tuple[Vad, Vad]:
         from audio.vad.webrtc import WebrtcVad
 
         spare: Vad = WebrtcVad()
@@ -116,39 +179,86 @@ class Workshop:
 
         return WebrtcVad()
 
+    # ---- the end of a turn ----
+
+    async def _make_listener(self) -> Listener | None:
+        """Smart Turn where it is at hand and silences are judged at all."""
+        began_s = _now_s()
+        if self.settings.turn.hangover_ms:
+            self._note("turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s)
+            return None
+        need = next(need for need in needs(self.settings) if need.kind == "smart-turn")
+        place = at_hand(need)
+        sources = "sound and words" if self._reads else "sound"
+        if place is None:
+            why = f"in place of sound, words and Smart Turn: {missing(need)}"
+            self._note("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
+            return None
+        from audio.smart_turn_desk import SmartTurnDesk
+
+        desk = SmartTurnDesk(place)
+        try:
+            await self._timed(desk.load())
+        except EngineLoadError as error:
+            self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
+            return None
+        self._note("turn", "estimate", f"of {sources}, with {need.name}", "as configured", began_s)
+        return desk
+
+    @property
+    def _reads(self) -> bool:
+        return reads(self.settings)
+
+    def _understands(self, text: str) -> bool:
+        """Whether the words are, whole, a sentence that needs no model."""
+        return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
+
     # ---- speech to text ----
 
-    async def _transcriber(self, sentences: tuple[str, ...]) -> Transcriber:
+    async def _transcriber(self) -> Transcriber:
+        why = self._whisper_why()
+        if why:
+            return await self._whisper(why)
+        return await self._sphinx("" if self.settings.stt.engine == "pocketsphinx" else self._missing("whisper"))
+
+    def _whisper_why(self) -> str:
+        """Why faster-whisper hears; "" where it does not."""
         wanted = self.settings.stt.engine
-        lacking = "" if wanted == "pocketsphinx" else self._missing("whisper")
-        if wanted == "faster-whisper" or not (lacking or wanted == "pocketsphinx"):
-            return await self._whisper("as configured" if wanted == "faster-whisper" else "auto: its model is at hand")
-        return await self._sphinx(sentences, lacking)
+        if wanted == "faster-whisper":
+            return "as configured"
+        return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is at hand"
 
     async def _whisper(self, why: str) -> Transcriber:
-        from audio.stt.whisper import WhisperTranscriber
+        """A conversation's own seat at the model of all."""
+        from audio.stt.whisper_model import WhisperSettings
+        from audio.stt.whisper_shared import SharedWhisper
 
         stt = self.settings.stt
-        began_s = _now_s()
-        transcriber = WhisperTranscriber(
-            stt.model,
-            language=self.settings.assistant.language,
-            device=stt.device,
-            compute_type=stt.compute_type,
-            cpu_threads=stt.threads,
-            encoder_window=stt.encoder_window,
-            hot_words=stt.hot_words,
-            initial_prompt=stt.initial_prompt,
-        )
-        await self._timed(transcriber.load())
-        self._note("stt", transcriber.name, transcriber.detail, why, began_s)
-        return transcriber
+        if self._shared_whisper is None:
+            settings = WhisperSettings(
+                stt.model,
+                language=self.settings.assistant.language,
+                device=stt.device,
+                compute_type=stt.compute_type,
+                cpu_threads=stt.threads,
+                encoder_window=stt.encoder_window,
+                hot_words=stt.hot_words,
+                initial_prompt=stt.initial_prompt,
+            )
+            # After twice the time that words are waited for, nobody has any use for a decode.
+            self._shared_whisper = SharedWhisper(settings, hang_s=2 * stt.timeout_s)
+        shared = self._shared_whisper
+        if not shared.works:
+            began_s = _now_s()
+            await self._timed(shared.load())
+            self._note("stt", shared.name, shared.transcriber().detail, why, began_s)
+        return shared.transcriber()
 
-    async def _sphinx(self, sentences: tuple[str, ...], lacking: str) -> Transcriber:
+    async def _sphinx(self, lacking: str) -> Transcriber:
         from audio.stt.pocketsphinx import PocketsphinxTranscriber
 
         began_s = _now_s()
-        transcriber = PocketsphinxTranscriber(sentences, language=self.settings.assistant.language)
+        transcriber = PocketsphinxTranscriber(self._sentences, language=self.settings.assistant.language)
         await self._timed(transcriber.load())
         why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
         self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking))
@@ -160,7 +270,7 @@ class Workshop:
 
     # ---- text to speech ----
 
-    async def _voice(self) -> Voice:
+    async def _make_voice(self) -> Voice:
         wanted = self.settings.tts.engine
         for_espeak = wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice))
         lacking = "" if for_espeak else self._missing("piper")
@@ -209,27 +319,40 @@ class Workshop:
 
     # ---- the model ----
 
-    async def _model(self, skills: "Skills") -> ChatModel:
-        from assistant.skills.chat import SkillsChat, SkillsFirst
-
-        language = self.settings.assistant.language
+    async def _make_model(self, skills: "Skills") -> ChatModel | None:
+        """The client of the endpoint that is asked; None where the skills answer alone."""
         began_s = _now_s()
-        model: ChatModel
+        model: ChatModel | None = None
         if self.settings.llm.endpoints:
-            endpoint = self.settings.llm.endpoints[0]
             others = len(self.settings.llm.endpoints) - 1
             why = "the first of [[llm.endpoints]]" + (f"; {others} more not used yet" if others else "")
-            fallback = False
-            model = self._endpoint(endpoint)
-            if self.settings.skills.enabled and self.settings.skills.before_llm:
-                model = first = SkillsFirst(skills, model, _local_now, language, running=self._running)
-                self._deeds.effect_of = first.effect_of
+            model = self._endpoint(self.settings.llm.endpoints[0])
+            await self._timed(model.load())
         else:
-            model = alone = SkillsChat(skills, _local_now, language, running=self._running)
-            self._deeds.effect_of = alone.effect_of
-            why, fallback = "in place of a language model: no [[llm.endpoints]] in config.toml", True
-        await self._timed(model.load())
-        self._note("llm", model.name, model.detail, why, began_s, fallback=fallback)
+            why = "in place of a language model: no [[llm.endpoints]] in config.toml"
+        shown = self._before(skills, model, Deeds(lambda _messages: None, _local_now))
+        self._note("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
+        return model
+
+    def _answering(self, skills: "Skills", deeds: Deeds) -> ChatModel:
+        """What answers one conversation."""
+        return self._before(skills, self._model, deeds)
+
+    def _before(self, skills: "Skills", model: ChatModel | None, deeds: Deeds) -> ChatModel:
+        from assistant.skills.chat import SkillsChat, SkillsFirst
+
+        def running() -> Running:
+            return deeds.timers.running(_now_s())
+
+        language = self.settings.assistant.language
+        if model is None:
+            alone = SkillsChat(skills, _local_now, language, running=running)
+            deeds.effect_of = alone.effect_of
+            return alone
+        if self.settings.skills.enabled and self.settings.skills.before_llm:
+            first = SkillsFirst(skills, model, _local_now, language, running=running)
+            deeds.effect_of = first.effect_of
+            return first
         return model
 
     def _endpoint(self, endpoint: EndpointSection) -> ChatModel:
@@ -257,9 +380,6 @@ class Workshop:
         except ValueError as error:
             raise EngineLoadError(str(error)) from error
 
-    def _running(self) -> Running:
-        return self._deeds.timers.running(_now_s())
-
     async def _timed(self, loading: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -270,7 +390,8 @@ class Workshop:
             ) from error
 
     def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:
-        self.chosen.append(Chosen(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
+        if all(chosen.stage != stage for chosen in self.chosen):  # what the first conversation got, the others get too
+            self.chosen.append(Chosen(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
 def needs(settings: Settings) -> list[Need]:
@@ -289,6 +410,7 @@ def turn_settings(settings: Settings) -> TurnSettings:
     turn = settings.turn
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
+        patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
@@ -301,21 +423,67 @@ def session_settings(settings: Settings) -> SessionSettings:
     """What a session needs of the settings."""
     # The voice is given its own limit first: it knows how to get rid of a library that hangs.
     voice_timeout_s = settings.tts.timeout_s + 0.5
-    return SessionSettings(settings.stt.timeout_s, voice_timeout_s, settings.assistant.greeting)
+    return SessionSettings(settings.stt.timeout_s, voice_timeout_s, settings.assistant.greeting, reads(settings))
 
 
-async def close(engines: Engines, report: Callable[[str], None]) -> None:
-    """Stop the engines, each within a limit."""
-    for close_one, name in (
-        (engines.transcriber.aclose, engines.transcriber.name),
-        (engines.voice.aclose, engines.voice.name),
-        (engines.model.aclose, engines.model.name),
-    ):
-        try:
-            async with asyncio.timeout(3.0):
-                await close_one()
-        except TimeoutError:
-            report(f"{name} did not stop within 3 s and was left behind")
+def reads(settings: Settings) -> bool:
+    """Whether the estimate of turn ends knows the grammar of the conversation's language."""
+    return settings.assistant.language.partition("-")[0] == "en"
+
+
+def session(
+    workshop: Workshop,
+    *,
+    engines: Engines,
+    microphone: Microphone,
+    speaker: Speaker,
+    trace: TraceFile,
+    show: Callable[[Fact], None],
+    counters: Callable[[], Mapping[str, int]],
+) -> Session:
+    """A conversation on these engines, as the settings say, its records on their way to `trace`."""
+    settings = workshop.settings
+    recorder = Recorder(
+        conversation=trace.path.stem,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        salt=secrets.token_bytes(16),
+        engines={chosen.stage: chosen.name for chosen in workshop.chosen},
+        fallbacks=list(workshop.fallbacks),
+        keep_words=settings.trace.words,
+        speech_end_bias_ms=engines.vad.end_bias_ms,
+        counters=lambda: {
+            "clock_steps": microphone.clock.steps,
+            "invented_frames": microphone.invented_frames,
+            "dropped_records": trace.dropped,
+            **counters(),
+        },
+        write=trace.put,
+        show=show,
+    )
+    return Session(
+        microphone,
+        speaker,
+        engines,
+        Turns(turn_settings(settings)),
+        Conversation(settings.assistant.instructions, settings.llm.max_history_turns),
+        recorder,
+        session_settings(settings),
+        show,
+    )
+
+
+def conversation_name() -> str:
+    """When it began, and what tells it from others that began then."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+
+
+async def close(engine: "Transcriber | Voice | ChatModel | SharedWhisper", report: Callable[[str], None]) -> None:
+    """Stop an engine within a limit."""
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await engine.aclose()
+    except TimeoutError:
+        report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was left behind")
 
 
 def _now_s() -> float:

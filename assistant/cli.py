@@ -41,6 +41,10 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where demo.wav and the trace go.")] = Path("out"),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
+    ] = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
@@ -52,7 +56,28 @@ def demo(  # noqa: PLR0917 - each is an option of the command
 
     engines = [f"{stage}.engine={name}" for stage, name in (("stt", stt), ("tts", tts)) if name is not None]
     loaded = load_settings(config, os.environ, [*engines, *(overrides or [])])
-    asyncio.run(run_demo(wav, out, loaded, os.environ, Console(highlight=False)))
+    asyncio.run(run_demo(wav, out, loaded, os.environ, Console(highlight=False), llm=llm))
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
+    port: Annotated[int | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let other machines connect although REPARTEE_TOKEN is not set.")
+    ] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
+    from rich.console import Console
+
+    from assistant.config import load_settings
+    from web.serve import serve as run_server
+
+    address = [f"server.{name}={value}" for name, value in (("host", host), ("port", port)) if value is not None]
+    loaded = load_settings(config, os.environ, [*(overrides or []), *address])
+    asyncio.run(run_server(loaded, os.environ, Console(highlight=False), insecure=insecure))
 
 
 @app.command()
@@ -71,6 +96,20 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     for row in render_effective(loaded):
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
     Console(highlight=False).print(table)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the page.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """What works on this machine, what is missing, and the remedy. Exit status 1: no conversation can be held."""
+    from rich.console import Console
+
+    from assistant.doctor import doctor as run_doctor
+
+    sys.exit(run_doctor(config, overrides or [], Console(highlight=False), as_json=as_json))
 
 
 models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
@@ -123,6 +162,105 @@ def pull(
         pull_model(name, console)
     else:
         pull_missing(needs(load_settings(config, os.environ, overrides or []).settings), console)
+
+
+bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.callback()
+def bench_group() -> None:
+    """Measure on this machine."""
+
+
+@bench.command()
+def engines(  # noqa: PLR0917 - each is an option of the command
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Recordings with labels, JSON lines; without it, the demo's recording."),
+    ] = None,
+    stt: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this recognizer, Whisper model or its folder; may be repeated."),
+    ] = None,
+    tts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each recording is heard, and each sentence said.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where engines.json, .svg and .png go.")] = Path("out"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
+    from rich.console import Console
+
+    from assistant.engine_bench import Bench, measure
+    from assistant.engine_bench_report import as_json as spelled
+    from assistant.engine_bench_report import tables, write
+
+    progress = Console(stderr=True, highlight=False)
+    wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
+    with progress.status("reading the recordings") as status:
+        report = asyncio.run(measure(wanted, status.update))
+    written = write(report, out)
+    if as_json:
+        sys.stdout.write(spelled(report))
+        return
+    console = Console(highlight=False)
+    for table in tables(report):
+        console.print(table, "")
+    console.print(*written, sep="\n", soft_wrap=True)
+
+
+endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
+app.add_typer(endpoints, name="endpoints")
+
+
+@endpoints.callback(invoke_without_command=True)
+def list_endpoints(context: typer.Context, config: Config = None, overrides: Overrides = None) -> None:
+    """The language models that are configured, those that run on this machine, and what to do next."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+
+    from assistant.config import load_settings
+    from assistant.endpoint_survey import show, survey
+
+    loaded = load_settings(config, os.environ, overrides or [])
+    show(asyncio.run(survey(loaded, os.environ)), loaded.file, Console(highlight=False))
+
+
+@endpoints.command(name="add")
+def add_endpoint(
+    name: Annotated[str | None, typer.Argument(help="What to call it; or which of the servers on localhost.")] = None,
+    url: Annotated[str | None, typer.Option(help="Its address; without it, a server on localhost.")] = None,
+    model: Annotated[str | None, typer.Option(help="Which model; without it, the one that is there.")] = None,
+    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
+    config: Config = None,
+) -> None:
+    """Write an endpoint into config.toml, or into --config."""
+    from rich.console import Console
+
+    from assistant.config import load_settings
+    from assistant.endpoints import Wanted, add
+
+    loaded = load_settings(None, os.environ, []) if config is None else None
+    wanted = Wanted(name, url, model, api_key_env)
+    asyncio.run(add(wanted, config, loaded, os.environ, Console(highlight=False)))
+
+
+@endpoints.command(name="remove")
+def remove_endpoint(name: Annotated[str, typer.Argument(help="The endpoint's name.")], config: Config = None) -> None:
+    """Take an endpoint out of config.toml, or out of --config."""
+    from rich.console import Console
+
+    from assistant.config import load_settings
+    from assistant.endpoints import remove
+
+    loaded = load_settings(None, os.environ, []) if config is None else None
+    remove(name, config, loaded, os.environ, Console(highlight=False))
 
 
 def main() -> None:

@@ -1,25 +1,21 @@
 """What was said: the history that a language model gets to see.
 
-The conversation alone owns the history. A user's words enter when their turn is committed and leave again only if
-the reply is retracted before a word of it was heard; an assistant's words enter as far as they were heard.
+The conversation alone owns the history. A user's words enter when their turn is committed, an assistant's as far as
+they were heard; whatever else enters was put there by the client. Items change in one way only: `heard`.
 """
 
-from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
 from assistant.script import Script
 from assistant.turn_events import ReplyId
 from audio.units import ReplySamples
-from llm.chat import Message
+from llm.chat import FunctionCall, Message
 
-
-@dataclass(slots=True)
-class _Exchange:
-    """A user's turn and what was heard of its answer."""
-
-    reply: ReplyId
-    said: str  # "" where nobody spoke: a greeting
-    heard: str = ""
+MOST_ITEMS_PER_TURN = 50
+"""Beside a user's words: function calls, what they returned, a client's own messages."""
 
 
 @dataclass(slots=True)
@@ -33,32 +29,151 @@ class Conversation:
 
     instructions: str
     max_turns: int
-    _exchanges: deque[_Exchange] = field(default_factory=deque)
+    _items: list[Item] = field(default_factory=list)
+    _scripts: dict[ItemId, Script] = field(default_factory=dict)
+    _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
+    _made: int = 0
 
-    def messages(self, said: str) -> tuple[Message, ...]:
-        """The messages that ask for an answer to `said`, which is not remembered by this."""
-        messages = [Message("system", self.instructions)] if self.instructions else []
-        for exchange in self._exchanges:
-            if exchange.said:
-                messages.append(Message("user", exchange.said))
-            if exchange.heard:
-                messages.append(Message("assistant", exchange.heard))
-        return (*messages, Message("user", said))
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Everything that is remembered, in order."""
+        return tuple(self._items)
 
-    def commit(self, reply: ReplyId, said: str) -> None:
-        """The turn is over and these were its words."""
-        self._exchanges.append(_Exchange(reply, said))
-        while len(self._exchanges) > self.max_turns:
-            self._exchanges.popleft()
+    def reserve(self) -> ItemId:
+        """The id of an item that is yet to come."""
+        while True:
+            self._made += 1
+            item = ItemId(f"item_{self._made}")
+            if self.find(item) is None:
+                return item
 
-    def heard(self, reply: ReplyId, script: Script, audio_end: ReplySamples) -> str:
+    def find(self, item: ItemId) -> Item | None:
+        """The item of this id, if it is remembered."""
+        return next((one for one in self._items if one.id == item), None)
+
+    # ---- what the model sees ----
+
+    def messages(
+        self, said: str = "", *, continues: bool = False, instructions: str | None = None
+    ) -> tuple[Message, ...]:
+        """The messages that ask for an answer to `said`, which is not remembered by this; "": to what is there.
+
+        `continues`: it goes on from the user's last words. `instructions`: in place of the conversation's own.
+        """
+        items = [*self._items, Said(ItemId(""), said, spoken=True, continues=continues)] if said else self._items
+        instructions = self.instructions if instructions is None else instructions
+        system = (Message("system", instructions),) if instructions else ()
+        return (*system, *_messages_of(items))
+
+    # ---- a turn ----
+
+    def said(self, item: ItemId, text: str, *, continues: bool = False) -> Said:
+        """The user's turn, or a part of it, is over and these were its words."""
+        said = Said(item, text, spoken=True, continues=continues)
+        self._add(said)
+        return said
+
+    def answering(self, reply: ReplyId, script: Script) -> ItemId:
+        """A reply has the floor: what of it is heard will be this item, and is nothing yet."""
+        item = self.reserve()
+        self._replies[reply] = item
+        self._scripts[item] = script
+        self._add(Answered(item, "", complete=False))
+        return item
+
+    def heard(self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool) -> str:
         """The reply's sound was played up to here: remember its whole words. Returns them."""
+        item = self._replies.get(reply)
+        return "" if item is None else self.truncate(item, audio_end, complete=complete) or ""
+
+    def truncate(self, item: ItemId, audio_end: ReplySamples, *, complete: bool = False) -> str | None:
+        """The same by item. None where this is no reply of ours that is remembered."""
+        script = self._scripts.get(item)
+        if script is None:
+            return None
         words = script.text_heard(audio_end)
-        for exchange in self._exchanges:
-            if exchange.reply == reply:
-                exchange.heard = words
+        self._replace(item, Answered(item, words, complete=complete and script.all_heard(audio_end)))
         return words
 
-    def retract(self, reply: ReplyId) -> None:
-        """The turn goes on: its words will come again, joined with what follows."""
-        self._exchanges = deque(exchange for exchange in self._exchanges if exchange.reply != reply)
+    def retract(self, reply: ReplyId) -> ItemId | None:
+        """The turn goes on: what was to answer it is gone. Returns its item."""
+        item = self._replies.pop(reply, None)
+        if item is not None:
+            self.delete(item)
+        return item
+
+    def called(self, call: FunctionCall) -> Called:
+        """The model calls a function of the client's."""
+        called = Called(self.reserve(), call.call_id, call.name, call.arguments)
+        self._add(called)
+        return called
+
+    # ---- what a client does to it ----
+
+    def insert(self, item: Item, after: ItemId | None = None) -> bool:
+        """Remember an item: at the end, or behind another one ("root": before all). False where there is none such."""
+        at = len(self._items)
+        if after == "root":
+            at = 0
+        elif after is not None:
+            found = [place for place, one in enumerate(self._items) if one.id == after]
+            if not found:
+                return False
+            at = found[0] + 1
+        self._items.insert(at, item)
+        self._forget()
+        return True
+
+    def delete(self, item: ItemId) -> bool:
+        """Forget an item; False where there is none such."""
+        before = len(self._items)
+        self._items = [one for one in self._items if one.id != item]
+        self._scripts.pop(item, None)
+        return len(self._items) < before
+
+    def _add(self, item: Item) -> None:
+        self._items.append(item)
+        self._forget()
+
+    def _replace(self, item: ItemId, by: Item) -> None:
+        self._items = [by if one.id == item else one for one in self._items]
+
+    def _forget(self) -> None:
+        """Forget the oldest turns, whole: a turn begins with words of the user that continue nothing."""
+        begins = [at for at, item in enumerate(self._items) if isinstance(item, Said) and not item.continues]
+        first = begins[-self.max_turns] if len(begins) > self.max_turns else 0
+        first = max(first, len(self._items) - self.max_turns * MOST_ITEMS_PER_TURN)
+        if first > 0:
+            self._items = self._items[first:]
+        kept = {item.id for item in self._items}
+        self._scripts = {item: script for item, script in self._scripts.items() if item in kept}
+        self._replies = {reply: item for reply, item in self._replies.items() if item in kept}
+
+
+def _messages_of(items: Sequence[Item]) -> list[Message]:
+    """As chat completions want them: every call right before what it returned, and none that has not returned yet."""
+    returned = {item.call_id: item for item in items if isinstance(item, Returned)}
+    messages: list[Message] = []
+    for item in items:
+        last = messages[-1] if messages else None
+        match item:
+            case Said():
+                if item.continues and last is not None and last.role == "user":
+                    messages[-1] = replace(last, content=f"{last.content} {item.text}".strip())
+                else:
+                    messages.append(Message("user", item.text))
+            case Instructed():
+                messages.append(Message("system", item.text))
+            case Answered():
+                if item.text:
+                    messages.append(Message("assistant", item.text))
+            case Called():
+                if item.call_id in returned:
+                    call = FunctionCall(item.call_id, item.name, item.arguments)
+                    output = returned[item.call_id].output
+                    messages += [Message("assistant", "", (call,)), Message("tool", output, call_id=item.call_id)]
+            case Returned():
+                pass  # it went with its call
+            case _:
+                assert_never(item)
+    return messages

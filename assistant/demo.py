@@ -1,11 +1,11 @@
 """A recording holds a conversation with the assistant, at the pace of real time."""
 
 import asyncio
-import secrets
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
+from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,14 +14,13 @@ from rich.text import Text
 
 from assistant import build
 from assistant.config import Loaded
-from assistant.conversation import Conversation
+from assistant.engines import Engines
 from assistant.facts import Trouble
-from assistant.recorder import Recorder
+from assistant.local_search import beside
+from assistant.local_servers import AUTO, Choice, choose, mention
 from assistant.screen import Screen, summary
-from assistant.session import Engines, Session
 from assistant.settings import Settings
 from assistant.trace_file import TraceFile
-from assistant.turns import Turns
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
 from audio.frame import Frame
@@ -30,6 +29,7 @@ from audio.speaker import WavSpeaker
 from audio.stereo import StereoWriter
 from audio.units import Pcm, Samples
 from audio.wav import WavMicrophone
+from llm.discovery import PORTS, discover
 
 SHIPPED = "recordings/conversation.wav"
 TAIL_S = 4.0
@@ -58,31 +58,66 @@ class _Taped:
                 yield frame
 
 
-async def demo(wav: Path | None, out: Path, loaded: Loaded, environ: Mapping[str, str], console: Console) -> None:
+async def demo(
+    wav: Path | None,
+    out: Path,
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    llm: str | None = None,
+    ports: Sequence[int] = PORTS,
+) -> None:
     """Let the recording (None: the shipped one) talk with the assistant; write `demo.wav` and the trace to `out`.
+
+    Args:
+        wav: The recording.
+        out: A folder.
+        loaded: The settings.
+        environ: Where keys are.
+        console: To show it on.
+        llm: As `choose` takes it: which language model answers.
+        ports: Where on this machine to look for one.
 
     Raises:
         AudioError: The recording cannot be read, an engine cannot be loaded, or `out` cannot be written.
+        ConfigError: There is no endpoint called `llm`.
     """
+    choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     _make(out)
     _headline(console, recording)
-    workshop = build.Workshop(loaded.settings, environ)
+    workshop = build.Workshop(choice.settings, environ)
     with console.status("loading engines"):
-        engines = await workshop.engines()
+        async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
+            engines = await workshop.engines()
+    _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
     screen = Screen(console)
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
-    trace = TraceFile(loaded.settings.trace.dir, name, lambda what: screen.show(Trouble(what)))
+    trace = TraceFile(loaded.settings.trace.dir, build.conversation_name(), lambda what: screen.show(Trouble(what)))
     try:
         with StereoWriter(out / "demo.wav") as tape:
             microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
             await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
     finally:  # also of a conversation that broke off
         screen.close()
-        await build.close(engines, lambda what: screen.show(Trouble(what)))
+        for close in (partial(build.close, engines.transcriber), workshop.aclose):
+            await close(lambda what: screen.show(Trouble(what)))
         summary(console, screen.records, workshop.chosen)
         console.print(f"\nsound  {out / 'demo.wav'}  (left: the person, right: the assistant)", soft_wrap=True)
         console.print(f"trace  {_keep_beside(trace.path, out)}", soft_wrap=True)
+
+
+def _say_who_answers(console: Console, choice: Choice, workshop: build.Workshop, mentioned: str) -> None:
+    """`--llm` is answered on the screen and goes into the table and the trace; else, who else could answer."""
+    if choice.said:
+        console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
+    if choice.why:
+        workshop.chosen[:] = [
+            replace(chosen, why=choice.why, fallback=choice.fallback) if chosen.stage == "llm" else chosen
+            for chosen in workshop.chosen
+        ]
+    if mentioned:
+        console.print(Text(mentioned, style="dim"), soft_wrap=True)
 
 
 def _make(out: Path) -> None:
@@ -128,32 +163,14 @@ async def _converse(  # noqa: PLR0917
     speaker = WavSpeaker(
         lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
     )
-    recorder = Recorder(
-        conversation=trace.path.stem,
-        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        salt=secrets.token_bytes(16),
-        engines={chosen.stage: chosen.name for chosen in workshop.chosen},
-        fallbacks=workshop.fallbacks,
-        keep_words=settings.trace.words,
-        speech_end_bias_ms=engines.vad.end_bias_ms,
-        counters=lambda: {
-            "clock_steps": microphone.clock.steps,
-            "invented_frames": microphone.invented_frames,
-            "underruns": speaker.counts.underruns,
-            "dropped_records": trace.dropped,
-        },
-        write=trace.put,
+    session = build.session(
+        workshop,
+        engines=engines,
+        microphone=microphone,
+        speaker=speaker,
+        trace=trace,
         show=screen.show,
-    )
-    session = Session(
-        microphone,
-        speaker,
-        engines,
-        Turns(build.turn_settings(settings)),
-        Conversation(settings.assistant.instructions, settings.llm.max_history_turns),
-        recorder,
-        build.session_settings(settings),
-        screen.show,
+        counters=lambda: {"underruns": speaker.counts.underruns},
     )
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(trace.run(), name="trace")

@@ -1,48 +1,152 @@
-"""What happens in a conversation, told to whoever shows it: a terminal, a page, a client on the wire."""
+"""What happens in a conversation, told to whoever shows it: a terminal, a page, a client on the wire.
+
+In the order in which a turn brings them; everything about a reply comes between its `ReplyBegun` and its `ReplySent`
+or `ReplyCut`, and a reply's sound goes to the speaker, not through here.
+"""
 
 from dataclasses import dataclass
+from typing import Literal
 
+from assistant.items import Called, Item, ItemId
 from assistant.record import TurnRecord
+from assistant.turn_events import AbandonReason, Origin, ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """Somebody began to speak (dated back: `at_ms` on the microphone's line)."""
+    """Somebody began to speak and has the floor (dated back: `at_ms` on the microphone's line).
 
+    Attributes:
+        item: What the words will be in the history, if there are any.
+    """
+
+    turn: int
     at_ms: float
+    item: ItemId
 
 
 @dataclass(frozen=True, slots=True)
 class WordsHeard:
-    """Words so far of what is being said."""
+    """Words so far of what is being said; before or after the `SpeechStarted` they belong to."""
 
     text: str
     rough: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NothingHeard:
+    """The speech that started was nothing to answer: no words, cleared by the client, or given up.
+
+    Attributes:
+        at_ms: Where it ended on the microphone's line.
+    """
+
+    turn: int
+    at_ms: float
+    why: AbandonReason
 
 
 @dataclass(frozen=True, slots=True)
 class TurnTaken:
-    """The turn is over; these are its words (`rough`: as good as a guess) and the assistant has the floor."""
+    """The turn is over; these are its words (`rough`: as good as a guess).
+
+    Attributes:
+        text: All words of the turn, those of earlier items that it continues included.
+        item: What entered the history with it; None where nothing did (a greeting, a person who went on without words).
+        speech_end_ms: On the microphone's line; None where nobody spoke.
+        answered: The assistant has the floor: `ReplyBegun` follows. False where the client wants to decide that.
+    """
 
     turn: int
     text: str
     rough: bool
+    item: Item | None
+    speech_end_ms: float | None
+    origin: Origin
+    answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBegun:
+    """The gate of a reply is open.
+
+    Attributes:
+        item: What its words will be in the history.
+        spoken: It comes as sound; else only as text.
+    """
+
+    reply: ReplyId
+    item: ItemId
+    spoken: bool
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSpoken:
-    """A unit of the reply goes to the speaker."""
+    """A unit of the reply goes to the speaker; of a reply that is not spoken, a piece of its text."""
 
-    turn: int
+    reply: ReplyId
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyCut:
-    """The reply was interrupted; `heard` is what of it was heard and is remembered."""
+class PlacedWord:
+    """Where a word of a reply sounds, in ms from the reply's first sample."""
 
-    turn: int
+    text: str
+    start_ms: float
+    end_ms: float
+    estimated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WordsPlaced:
+    """The next words of a reply, as their sound goes to the speaker."""
+
+    reply: ReplyId
+    words: tuple[PlacedWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCalled:
+    """The model calls a function of the client's; it is in the history already."""
+
+    reply: ReplyId
+    item: Called
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySent:
+    """Everything of the reply has been handed to the speaker, which may still be playing it.
+
+    Attributes:
+        text: Of the whole reply.
+        error: What went wrong on the way; None if nothing did.
+        incomplete: The service's word for why it stopped early ("length", "content_filter"), else None.
+        prompt_tokens: As the service counts, else None.
+        completion_tokens: As the service counts, else None.
+    """
+
+    reply: ReplyId
+    text: str
+    error: str | None
+    incomplete: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCut:
+    """The reply was cancelled or interrupted, before or after its `ReplySent`.
+
+    Attributes:
+        heard: What of it was heard and is remembered.
+        heard_ms: How much of its sound was played.
+    """
+
+    reply: ReplyId
     heard: str
+    heard_ms: float
+    why: Literal["voice", "went on", "requested", "stuck", "client"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +163,7 @@ class Trouble:
     what: str
 
 
-Fact = SpeechStarted | WordsHeard | TurnTaken | UnitSpoken | ReplyCut | TurnFinished | Trouble
+Fact = (
+    SpeechStarted | WordsHeard | NothingHeard | TurnTaken | ReplyBegun | UnitSpoken | WordsPlaced | FunctionCalled
+    | ReplySent | ReplyCut | TurnFinished | Trouble
+)  # fmt: skip

@@ -12,7 +12,7 @@ from assistant.latency import Share, Stage
 
 SCHEMA = 1
 
-Outcome = Literal["answered", "interrupted", "failed", "no words", "stuck", "typed"]
+Outcome = Literal["answered", "interrupted", "failed", "no words", "stuck", "requested", "cleared", "taken down"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from assistant.facts import Fact, TurnFinished
 from assistant.latency import Span
 from assistant.record import Outcome, TurnRecord
 from assistant.trace import HearingTrace, Line, PartialFacts, TurnTrace, probability_byte, salted_hash
-from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, Transcribe
+from assistant.turn_end import Estimate
+from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, TakeDown, Transcribe
 from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import Words
@@ -86,6 +87,14 @@ class Recorder:
             digest = salted_hash(self.salt, words.text)
             self._hearing.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
 
+    def judged(self, estimate: Estimate, now_s: float) -> None:
+        """How likely the turn is over was estimated in the silence at hand."""
+        for trace in self._turns.values():
+            if self._hearing is not None and any(hearing is self._hearing for hearing in trace.hearings):
+                sources = estimate.sources or "habits"
+                detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
+                trace.event("judged", now_s, detail)
+
     def segment_ended(self, turn: int, now_s: float) -> None:
         """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard."""
         if self._hearing is not None:
@@ -130,14 +139,15 @@ class Recorder:
 
     # ---- the answer ----
 
-    def commit(self, commit: Commit, now_s: float) -> None:
-        """The gate is opened."""
+    def commit(self, commit: Commit, now_s: float, speech_end_s: float | None) -> None:
+        """The gate is opened; `speech_end_s`: when the speech ended, as is known now; None: nobody spoke."""
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
         trace.user_words, trace.rough = commit.text, commit.rough
         trace.event("commit", now_s, f"attempt {attempt}")
-        if commit.speech_end is None or trace.speech_end_s is None or trace.endpoint_s is None:
+        trace.speech_end_s = speech_end_s
+        if trace.speech_end_s is None or trace.endpoint_s is None:
             trace.speech_end_s = None
             trace.no_latency_reason = commit.origin
             return
@@ -170,6 +180,13 @@ class Recorder:
         self.fallbacks.append(why)
 
     # ---- the end of a turn ----
+
+    def taken_down(self, taken: TakeDown, speech_end_s: float, clock: StreamClock) -> None:
+        """The turn's words are in the history, unanswered."""
+        trace = self._trace(taken.turn)
+        trace.speech_end_s = speech_end_s
+        trace.user_words, trace.rough = taken.text, taken.rough
+        self.finish(taken.turn, "taken down", "", clock)
 
     def nothing_said(self, nothing: NothingSaid, speech_end_s: float, clock: StreamClock) -> None:
         """There was voice, but nothing to answer."""

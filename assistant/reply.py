@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from assistant.alignment import align
+from assistant.facts import Fact, UnitSpoken, WordsPlaced
 from assistant.latency import Span
 from assistant.model_timing import ModelTiming
 from assistant.script import Script
@@ -22,7 +23,7 @@ from audio.level import OnsetFinder, amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
-from llm.chat import Answering, ChatEvent, Finished, Queued, Sent, Token
+from llm.chat import Answering, ChatEvent, Finished, FunctionCall, Queued, Sent, Token
 from llm.errors import LlmError
 
 UNITS_AHEAD = 8
@@ -38,12 +39,16 @@ class Reply:
 
     Attributes:
         voice_works: Set while the synthesizer works; sound is not asked for before.
-        on_unit: Told when the first sound of a unit goes to the speaker.
+        show: Told when the first sound of a unit goes to the speaker, and where its words sound.
         say: From what is written to the words to be spoken.
         gate: Nothing is heard before it is set.
         script: What of the text was made into sound, and where.
         played: How much of the sound has left the speaker.
         answered_by: Who answers.
+        spoken: It is made into sound; else its text is shown as it comes.
+        speed: How fast to speak, 1 being the voice's own pace; asked for every unit.
+        calls: What the model called.
+        finished: How the model's answer ended; None before.
         gain_db: How much louder than usual it is; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
         voice_failed: The synthesizer needs to be loaded again.
@@ -56,13 +61,17 @@ class Reply:
     speaker: Speaker
     trace: TurnTrace
     voice_timeout_s: float
-    on_unit: Callable[[ReplyId, str], None]
+    show: Callable[[Fact], None]
     say: Callable[[str], str]
     answered_by: str
+    spoken: bool = True
+    speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     error: str | None = None
     voice_failed: bool = False
     unspoken: list[str] = field(default_factory=list)
+    calls: list[FunctionCall] = field(default_factory=list)
+    finished: Finished | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     script: Script = field(default_factory=Script)
     played: ReplySamples = field(default=ReplySamples(0))
@@ -81,7 +90,7 @@ class Reply:
         async with asyncio.TaskGroup() as hands:
             self._hands = [
                 hands.create_task(self._guard(self._write(source)), name=f"tokens {self.id}"),
-                hands.create_task(self._guard(self._speak()), name=f"sound {self.id}"),
+                hands.create_task(self._guard(self._speak() if self.spoken else self._tell()), name=f"words {self.id}"),
             ]
         while not self._units.empty():
             unit = self._units.get_nowait()
@@ -121,7 +130,7 @@ class Reply:
                         await self._put(unit)
             for unit in self._sentences.finish():
                 await self._put(unit)
-            if not self._written:
+            if not self._written and not self.calls:
                 self.error = "the model's answer was empty"
                 await self._say(NOTHING_CAME)
         except LlmError as error:
@@ -151,12 +160,28 @@ class Reply:
                 timing.sent(now_s, event.round_trip_s)
             case Token():
                 timing.token(now_s)
-                return self._sentences.feed(event.text)
+                return self._sentences.feed(event.text) if self.spoken else self._as_it_comes(event.text)
+            case FunctionCall():
+                timing.token(now_s)
+                self.calls.append(event)
             case Finished():
+                self.finished = event
                 self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
             case _:
                 assert_never(event)
         return ()
+
+    def _as_it_comes(self, text: str) -> tuple[Unit, ...]:
+        return (Unit(text=text, index=self._written, ends_sentence=False),)
+
+    # ---- units to text ----
+
+    async def _tell(self) -> None:
+        """Of a reply that is not spoken: every piece of text is shown, and counts as heard."""
+        while (unit := await self._units.get()) is not None:
+            await self.gate.wait()
+            self.script.write(unit.text)
+            self.show(UnitSpoken(self.id, unit.text))
 
     # ---- units to sound ----
 
@@ -174,20 +199,24 @@ class Reply:
     async def _speak_unit(self, unit: Unit, began_s: float) -> None:
         sounded = False
         said = self.say(unit.text)
-        async with aclosing(self.voice.speak(said)) as chunks:
+        async with aclosing(self.voice.speak(said, self.speed())) as chunks:
             while (chunk := await self._next_chunk(chunks)) is not None:
                 if not sounded:
-                    sounded = True
                     self._first_sound(began_s)
                     self.script.begin_unit(unit.text, align(unit.text, said).written)
                     await self.gate.wait()
-                    self.on_unit(self.id, unit.text)
-                self.script.add(chunk.pcm.size, chunk.marks)
+                words = self.script.add(chunk.pcm.size, chunk.marks)
                 pcm = amplified(chunk.pcm, self.gain_db)
                 if self._audible_from is None:
                     self._audible_from = self._onset.feed(pcm)
                 if not await self.speaker.play(self.id, pcm):
                     return
+                # Sound first: nothing that is shown may hold it up.
+                if not sounded:
+                    sounded = True
+                    self.show(UnitSpoken(self.id, unit.text))
+                if words:
+                    self.show(WordsPlaced(self.id, words))
         if not sounded:
             self.unspoken.append(unit.text)
 
@@ -222,9 +251,32 @@ class Reply:
         self._blocks.clear()
         audible_s = left_s + (self._audible_from - start) / REPLY_RATE_HZ
         self.playout_start_s = self.trace.playout_start_s = audible_s
+        playout = Span("playout", "playout", self._ready_s(audible_s), audible_s, ("tts", "commit"))
+        self.trace.span(self.id.attempt, playout)
+
+    def was_measured(self, audible_s: float, device_s: float) -> None:
+        """The client itself says when it was audible; `device_s` of that was its buffer and device.
+
+        What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
+        """
+        if self.playout_start_s is not None:
+            return
+        self.playout_start_s = self.trace.playout_start_s = audible_s
+        arrived_s = audible_s - device_s
+        sent_s = min(self._ready_s(arrived_s), arrived_s)
+        way = Span("transport", "transport", sent_s, arrived_s, ("tts", "commit"))
+        self.trace.span(self.id.attempt, way)
+        self.trace.span(self.id.attempt, Span("playout", "playout", arrived_s, audible_s, ("transport",)))
+
+    def _ready_s(self, otherwise_s: float) -> float:
+        """When its first sound was made and might be heard."""
         ready = [self.trace.end_of(self.id.attempt, name) for name in ("tts", "commit")]
-        began_s = max((end_s for end_s in ready if end_s is not None), default=audible_s)
-        self.trace.span(self.id.attempt, Span("playout", "playout", began_s, audible_s, ("tts", "commit")))
+        return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
+
+    @property
+    def answered(self) -> bool:
+        """Whether anything came of it: sound, or what was to come instead of sound."""
+        return self.audible or bool(self.calls) or (not self.spoken and bool(self.script.text))
 
     @property
     def audible(self) -> bool:

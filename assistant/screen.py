@@ -11,6 +11,7 @@ from assistant.build import Chosen
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.latency import Stage
 from assistant.record import TurnRecord
+from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
 
 COLOURS: dict[Stage, str] = {
@@ -36,7 +37,7 @@ class Screen:
         self.records: list[TurnRecord] = []
         self._live: Live | None = None
         self._heard = ""
-        self._reply_turn = 0
+        self._reply: ReplyId | None = None
 
     def show(self, fact: Fact) -> None:
         """A fact of the conversation."""
@@ -53,10 +54,10 @@ class Screen:
                     words = Text(fact.text, style="bold")
                     self._line("you", words.append("  (roughly)", style="dim not bold") if fact.rough else words)
             case UnitSpoken():
-                label = "repartee" if fact.turn != self._reply_turn else ""
-                self._reply_turn = fact.turn
+                label = "repartee" if fact.reply != self._reply else ""
+                self._reply = fact.reply
                 self._line(label, Text(fact.text, style="green"))
-            case ReplyCut():
+            case ReplyCut() if fact.heard_ms > 0:
                 self._line("", Text("(interrupted)", style="dim"))
             case TurnFinished():
                 self._finished(fact.record)

@@ -8,8 +8,9 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from assistant.facts import PlacedWord
 from audio.tts import WordMark
-from audio.units import ReplySamples
+from audio.units import ReplySamples, ms_of_reply_samples
 
 
 @dataclass(slots=True)
@@ -44,12 +45,29 @@ class Script:
         self._unit_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
 
-    def add(self, samples: int, marks: tuple[WordMark, ...]) -> None:
-        """A chunk of the unit's sound, with the marks of the words that begin in it, in order."""
+    def add(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[PlacedWord, ...]:
+        """A chunk of the unit's sound, with the marks of the words that begin in it, in order.
+
+        Returns the words of the written text that they complete: "twelve kilometers" is one of them, "12 km".
+        """
         self._samples += samples
+        placed = []
         for mark in marks:
-            self._sound_ends.append(self._unit_samples_start + mark.end)
-            self._text_ends.append(self._unit_text_start + self._written(mark.text_end))
+            text_from = self._text_ends[-1] if self._text_ends else 0
+            text_end = self._unit_text_start + self._written(mark.text_end)
+            sound_end = self._unit_samples_start + mark.end
+            self._sound_ends.append(sound_end)
+            self._text_ends.append(text_end)
+            if text := self._text[text_from:text_end].strip():
+                start_ms = ms_of_reply_samples(self._unit_samples_start + mark.start)
+                placed.append(PlacedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
+        return tuple(placed)
+
+    def write(self, text: str) -> None:
+        """Text that is shown and never spoken: it counts as heard at once."""
+        self._text += text
+        self._sound_ends.append(self._samples)
+        self._text_ends.append(len(self._text))
 
     def words_heard(self, played: int) -> int:
         """How many whole words lie before this position of the reply's sound."""
@@ -59,3 +77,7 @@ class Script:
         """The text up to the last whole word before this position; "" where no whole word was heard."""
         heard = self.words_heard(played)
         return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
+
+    def all_heard(self, played: int) -> bool:
+        """Whether every word lies before this position."""
+        return self.words_heard(played) == len(self._sound_ends)

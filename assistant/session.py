@@ -16,15 +16,31 @@ from typing import assert_never
 import numpy as np
 
 from assistant.conversation import Conversation
-from assistant.deeds import Deeds
 from assistant.ears import Ears
-from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnTaken, UnitSpoken, WordsHeard
+from assistant.engines import Engines, SessionSettings, Wishes
+from assistant.facts import (
+    Fact,
+    FunctionCalled,
+    NothingHeard,
+    ReplyBegun,
+    ReplyCut,
+    ReplySent,
+    SpeechStarted,
+    Trouble,
+    TurnTaken,
+    WordsHeard,
+)
+from assistant.items import ItemId, Said
+from assistant.judge import Judge
 from assistant.record import Outcome
 from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting, reason_of
+from assistant.turn_end import Estimate
 from assistant.turn_events import (
     Asked,
+    Cancelled,
+    Cleared,
     CloseSegment,
     Commit,
     DiscardSegment,
@@ -35,6 +51,7 @@ from assistant.turn_events import (
     Event,
     Heard,
     Interrupt,
+    Judged,
     NothingSaid,
     NotTranscribed,
     OpenSegment,
@@ -45,6 +62,8 @@ from assistant.turn_events import (
     ReplyId,
     Retract,
     Started,
+    Submitted,
+    TakeDown,
     Transcribe,
     Transcribed,
     Unduck,
@@ -53,44 +72,15 @@ from assistant.turns import Floor, Turns
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker
-from audio.stt import Transcriber, Words
-from audio.tts import Voice
-from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_samples
+from audio.stt import SegmentId, Words
+from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from audio.vad import Vad, Voicing
-from llm.chat import ChatEvent, ChatModel, Message
+from llm.chat import ChatEvent, Message
 
 LAST_REPLY_TIMEOUT_S = 60.0
 REAP_TIMEOUT_S = 2.0
 
 NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """What a conversation runs on; owned by whoever built them.
-
-    Attributes:
-        spare_vad: Takes over, and says so, if `vad` fails.
-        deeds: What answers do besides being spoken.
-        say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
-    """
-
-    vad: Vad
-    spare_vad: Vad
-    transcriber: Transcriber
-    model: ChatModel
-    voice: Voice
-    deeds: Deeds
-    say: Callable[[str], str] = str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """Deadlines of the stages, and the greeting ("" for none)."""
-
-    stt_timeout_s: float = 3.0
-    voice_timeout_s: float = 3.0
-    greeting: str = ""
 
 
 @dataclass(slots=True)
@@ -102,6 +92,7 @@ class _Attempt:
     reply: Reply | None = None
     answering: asyncio.Task[None] | None = None
     messages: tuple[Message, ...] = ()
+    speech_end: Samples | None = None
     take_back: Callable[[], None] = lambda: None
 
 
@@ -117,12 +108,18 @@ class Session:
     recorder: Recorder
     settings: SessionSettings
     show: Callable[[Fact], None]
+    wishes: Wishes = field(default_factory=Wishes)
     _vad: Vad = field(init=False)
     _ears: Ears = field(init=False)
     _mouth: Restarting = field(init=False)
+    _judge: Judge | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
+    _heard_as: ItemId | None = None  # what the words of the speech at hand will be in the history
+    _this_once: Wishes | None = None  # of the reply that a client asked for
+    _waiting_request: bool = False  # to be made when the reply under way has ended
+    _leaving: bool = False
 
     def __post_init__(self) -> None:
         self._vad = self.engines.vad
@@ -130,6 +127,15 @@ class Session:
         restarting = Restarting(transcriber.name, transcriber.load, self._trouble)
         self._ears = Ears(transcriber, restarting, self.settings.stt_timeout_s, self._partial, self._trouble)
         self._mouth = Restarting(voice.name, voice.load, self._trouble)
+        if self.engines.turn_end is not None:
+            self._judge = Judge(
+                self.engines.turn_end,
+                self.engines.listener,
+                self.engines.understands,
+                self.settings.reads,
+                self._judged,
+                self._trouble,
+            )
         self.speaker.on_played = self._played
 
     async def run(self) -> None:
@@ -147,13 +153,16 @@ class Session:
 
     async def _converse(self) -> None:
         self._ears.restarting.tasks = self._mouth.tasks = self._tasks
+        if self._judge is not None:
+            self._judge.tasks = self._tasks
         sound = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
             self._tell(Asked(self._at, "greeting", self.settings.greeting))
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self._hear(frame)
-        await self._let_it_finish()
+        if not self._leaving:
+            await self._let_it_finish()
         self._hang_up()
         await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
         sound.cancel()
@@ -163,6 +172,45 @@ class Session:
         """Nobody speaks and nothing is being answered."""
         return self.turns.floor is Floor.IDLE
 
+    # ---- what a client wants ----
+
+    def request(self, this_once: Wishes | None = None, *, after_reply: bool = False) -> None:
+        """Answer the history as it stands, or what is being transcribed right now.
+
+        A reply that is still playing is cut; with `after_reply` its end is waited for. Where the person speaks up
+        first, the answer to that is the answer.
+        """
+        self._this_once = this_once
+        self._waiting_request = after_reply and self.turns.floor is Floor.REPLY
+        if not self._waiting_request:
+            self._tell(Asked(self._at, "requested"))
+
+    def submit(self) -> None:
+        """What was said is a turn; silence need not say so."""
+        self._tell(Submitted(self._at))
+
+    def clear(self) -> None:
+        """What is being said is to be forgotten."""
+        self._tell(Cleared(self._at))
+
+    def cancel(self, *, request_too: bool = False) -> None:
+        """Stop the reply under way, if there is one; with `request_too`, one that waits for its end is not made."""
+        self._waiting_request = self._waiting_request and not request_too
+        self._tell(Cancelled(self._at))
+
+    def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+        """The client has measured when the reply was audible: so long after the speech ended, on its own clock.
+
+        `device_s`: the part of it that the sound spent in the client's buffer and device.
+        """
+        attempt = self._attempts.get(reply_id)
+        if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
+            attempt.reply.was_measured(self._clocked(attempt.speech_end) + latency_s, device_s)
+
+    def leave(self) -> None:
+        """The microphone is about to end, and nobody waits for the last reply."""
+        self._leaving = True
+
     # ---- a frame comes in ----
 
     def _hear(self, frame: Frame) -> None:
@@ -170,6 +218,8 @@ class Session:
         self._ears.hear(frame)
         voicing = self._detect(frame)
         self.recorder.frame(frame, voicing, self.microphone.clock)
+        if self._judge is not None:
+            self._judge.hear(frame, voicing)
         self._tell(Heard(frame.end, voicing))
         for announcement in self.engines.deeds.due(self._now_s()):
             self._tell(Asked(self._at, "announcement", announcement))
@@ -191,15 +241,20 @@ class Session:
     def _tell(self, event: Event) -> None:
         for effect in self.turns.tell(event):
             self._perform(effect)
+        if self._waiting_request and self.turns.floor is Floor.IDLE:
+            self.request(self._this_once)
 
     def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         match effect:
             case OpenSegment():
                 self.recorder.segment_opened(effect, self._clocked(effect.onset))
                 self._ears.open(effect.segment)
+                if self._judge is not None:
+                    self._judge.began(effect.onset)
             case Started():
                 self.recorder.started(effect.turn, self._clocked(effect.onset))
-                self.show(SpeechStarted(ms_of_samples(effect.onset)))
+                self._heard_as = self.conversation.reserve()
+                self.show(SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._heard_as))
             case Transcribe():
                 self._transcribe(effect)
             case Prepare():
@@ -208,18 +263,18 @@ class Session:
                 self.recorder.endpoint(effect.turn, self._now_s())
             case Commit():
                 self._commit(effect)
+            case TakeDown():
+                self._take_down(effect)
             case CloseSegment() | DiscardSegment():
                 self._ears.end(effect.segment, used=isinstance(effect, CloseSegment))
                 self.recorder.segment_ended(effect.turn, self._now_s())
+                if self._judge is not None:
+                    self._judge.ended(turn=isinstance(effect, CloseSegment))
             case Drop():
                 self._end(effect.reply)
                 self.recorder.drop(effect.reply, self._now_s(), effect.why)
             case Retract():
-                take_back = self._attempts[effect.reply].take_back
-                self._end(effect.reply)
-                take_back()
-                self.conversation.retract(effect.reply)
-                self.recorder.retract(effect.reply, self._now_s())
+                self._retract(effect)
             case Interrupt():
                 self._interrupt(effect)
             case Duck():
@@ -230,6 +285,7 @@ class Session:
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case NothingSaid():
                 self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
+                self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
             case _:
                 assert_never(effect)
 
@@ -247,6 +303,8 @@ class Session:
         self.recorder.attempt(effect, now_s, self._clocked(effect.speech_end))
         asking = self._tasks.create_task(self._ask(effect), name=f"words of {effect.reply}")
         self._attempts[effect.reply] = _Attempt(asking, now_s)
+        if self._judge is not None:
+            self._judge.silence(effect.segment, effect.speech_end)
 
     async def _ask(self, effect: Transcribe) -> None:
         began_s = self._now_s()
@@ -257,12 +315,34 @@ class Session:
         if words is None:
             self._tell(NotTranscribed(self._at, effect.reply, effect.segment))
         else:
+            if self._judge is not None and effect.reply in self._attempts:
+                self._judge.words(effect.segment, words.text)
             self._tell(Transcribed(self._at, effect.reply, words))
+
+    def _judged(self, segment: SegmentId, estimate: Estimate) -> None:
+        self._tell(Judged(self._at, segment, estimate))
+        self.recorder.judged(estimate, self._now_s())
+
+    def _take_down(self, effect: TakeDown) -> None:
+        """The turn's words enter the history, unanswered."""
+        for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
+            self._attempts.pop(reply_id)
+        said = self._said(effect.text, effect.added) or self.conversation.said(self.conversation.reserve(), "")
+        end_ms = ms_of_samples(effect.speech_end)
+        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
+        self.recorder.taken_down(effect, self._clocked(effect.speech_end), self.microphone.clock)
+
+    def _said(self, text: str, added: str) -> Said | None:
+        if not added:
+            return None
+        item, self._heard_as = self._heard_as or self.conversation.reserve(), None
+        return self.conversation.said(item, added, continues=added != text)
 
     # ---- the reply ----
 
     def _prepare(self, effect: Prepare) -> None:
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
+        wishes, self._this_once = self._this_once or self.wishes, None
         attempt.reply = reply = Reply(
             effect.reply,
             self.engines.voice,
@@ -270,22 +350,27 @@ class Session:
             self.speaker,
             self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
-            on_unit=self._unit_spoken,
+            show=self.show,
             say=self.engines.say,
             answered_by=self.engines.model.name,
+            spoken=wishes.spoken,
+            speed=lambda: wishes.speed * self.engines.deeds.speed,
             error="speech recognition failed" if effect.unheard else None,
         )
-        # The messages are taken now: a commit that follows at once adds the user's own.
-        attempt.messages = () if effect.unheard or effect.recited else self.conversation.messages(effect.text)
-        answer = self._answer(reply, self._source(effect, attempt.messages))
-        attempt.answering = self._tasks.create_task(answer, name=f"reply {effect.reply}")
+        attempt.answering = self._tasks.create_task(
+            self._answer(reply, self._source(effect, attempt, wishes)), name=f"reply {effect.reply}"
+        )
 
-    def _source(self, effect: Prepare, messages: tuple[Message, ...]) -> AsyncGenerator[ChatEvent]:
+    def _source(self, effect: Prepare, attempt: _Attempt, wishes: Wishes) -> AsyncGenerator[ChatEvent]:
         if effect.unheard:
             return recite(NOT_HEARD, by="apology")
         if effect.recited:
             return recite(effect.text, by="itself")
-        return self.engines.model.stream(messages)
+        # The messages are taken now: a commit that follows at once adds the user's own.
+        attempt.messages = self.conversation.messages(
+            effect.added, continues=effect.added != effect.text, instructions=wishes.instructions
+        )
+        return self.engines.model.stream(attempt.messages, wishes.options)
 
     async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:
         await reply.run(source)
@@ -296,6 +381,9 @@ class Session:
             self._trouble(reply.error)
         if reply.unspoken:
             self._trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True)
+        for call in reply.calls:
+            self.show(FunctionCalled(reply.id, self.conversation.called(call)))
+        self.show(_sent(reply))
         self.speaker.end(reply.id)
         if reply.script.samples == 0:
             self._reply_over(reply.id)  # nothing was played, hence no report will come
@@ -304,17 +392,20 @@ class Session:
         attempt = self._attempts[effect.reply]
         reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
+        attempt.speech_end = effect.speech_end
         if attempt.messages:
+            self._waiting_request = False  # the history is being answered: what waited in it, too
             attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), self._now_s())
         reply.gain_db = self.engines.deeds.gain_db
-        self.recorder.commit(effect, self._now_s())
-        self.conversation.commit(effect.reply, effect.text)
-        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough))
+        speech_end_s = None if effect.speech_end is None else self._clocked(effect.speech_end)
+        self.recorder.commit(effect, self._now_s(), speech_end_s)
+        said = self._said(effect.text, effect.added)
+        end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
+        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin))
+        item = self.conversation.answering(effect.reply, reply.script)
+        self.show(ReplyBegun(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
-
-    def _unit_spoken(self, reply: ReplyId, text: str) -> None:
-        self.show(UnitSpoken(reply.turn, text))
 
     # ---- the speaker reports ----
 
@@ -331,15 +422,15 @@ class Session:
     def _reply_over(self, reply_id: ReplyId) -> None:
         reply = self._end(reply_id)
         if reply is not None:
-            self._remember(reply, "answered" if reply.audible else "failed")
+            heard = self.conversation.heard(reply.id, reply.played, complete=True)
+            self._finish(reply, "answered" if reply.answered else "failed", heard)
             self._tell(ReplyEnded(self._at, reply_id))
 
-    def _remember(self, reply: Reply, outcome: Outcome) -> str:
-        """The turn is finished: what was heard of its reply stays in the history, everything else in the trace."""
-        heard = self.conversation.heard(reply.id, reply.script, reply.played)
+    def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
+        if self._judge is not None:
+            self._judge.assistant_said(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.microphone.clock)
-        return heard
 
     # ---- interruption ----
 
@@ -351,8 +442,19 @@ class Session:
         if effect.why == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
             self._trouble(reply.error)
-        heard = self._remember(reply, "stuck" if effect.why == "stuck" else "interrupted")
-        self.show(ReplyCut(reply.id.turn, heard))
+        heard = self.conversation.heard(reply.id, reply.played, complete=False)
+        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
+        self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
+
+    def _retract(self, effect: Retract) -> None:
+        """Nothing of it was heard: it never was, and what it has done is undone."""
+        take_back = self._attempts[effect.reply].take_back
+        reply = self._end(effect.reply)
+        take_back()
+        self.conversation.retract(effect.reply)
+        self.recorder.retract(effect.reply, self._now_s())
+        played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
+        self.show(ReplyCut(effect.reply, "", played_ms, "went on"))
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
         """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""
@@ -405,8 +507,9 @@ class Session:
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
-                self._trouble("the last reply did not end in time and was cut off")
-                self._remember(reply, "interrupted")
+                if not self._leaving:
+                    self._trouble("the last reply did not end in time and was cut off")
+                self._finish(reply, "interrupted", self.conversation.heard(reply.id, reply.played, complete=False))
         self._ears.close()
 
     def _now_s(self) -> float:
@@ -415,3 +518,12 @@ class Session:
     def _clocked(self, position: Samples) -> float:
         """Loop time of a position on the microphone's line."""
         return self.microphone.clock.to_loop_s(position)
+
+
+def _sent(reply: Reply) -> ReplySent:
+    finished = reply.finished
+    if finished is None:
+        return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
+    incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None
+    tokens = finished.prompt_tokens, finished.completion_tokens
+    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *tokens)

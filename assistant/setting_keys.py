@@ -62,7 +62,7 @@ class Key:
         if self.kind in (int, float):
             number = "a whole number" if self.kind is int else "a number"
             zero = "0 or " if about.zero else ""
-            return f"{zero}{number} from {about.low:g} to {about.high:g}{about.unit and ' ' + about.unit}"
+            return f"{zero}{number} from {about.low:.10g} to {about.high:.10g}{about.unit and ' ' + about.unit}"
         return about.form or "a text"
 
     def read(self, text: str) -> Value:

@@ -25,6 +25,8 @@ PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "ba
 """The silence that ends a turn, by profile, where `turn.hangover_ms` is 0."""
 
 _PROFILES_TEXT = ", ".join(f"{name} {ms}" for name, ms in PROFILE_HANGOVER_MS.items())
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
+_ORIGIN = rf"https?://{_HOST}"
 _INSTRUCTIONS = (
     "You are Repartee, a voice assistant. Everything you write is spoken aloud. Answer in one to three short "
     "sentences of plain words, the most useful first: no lists, markdown, links or emoji. Write numbers, dates and "
@@ -54,11 +56,17 @@ class TurnSection(Section):
 
     profile: Annotated[
         Profile,
-        About(f"How soon a silence ends the turn (ms of silence: {_PROFILES_TEXT})."),
+        About(f"How long people may pause; until a silence is judged it ends the turn after (ms) {_PROFILES_TEXT}."),
     ] = "balanced"
     hangover_ms: Annotated[
         int,
-        About("Silence that ends the turn; 0: as the profile says.", unit="ms", low=100, high=3000, zero=True),
+        About(
+            "Silence that ends the turn, however it sounds; 0: judged by sound and words, as the profile says.",
+            unit="ms",
+            low=100,
+            high=3000,
+            zero=True,
+        ),
     ] = 0
     speculate_after_ms: Annotated[
         int,
@@ -69,7 +77,7 @@ class TurnSection(Section):
             high=1000,
             zero=True,
         ),
-    ] = 0
+    ] = 40
     interrupt_after_ms: Annotated[
         int, About("Voice during a reply that interrupts it; less is taken for a cough.", unit="ms", low=100, high=2000)
     ] = 300
@@ -252,6 +260,70 @@ class SpeakerSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSection(Section):
+    """The server of `repartee serve`: where it listens, and how much it lets in."""
+
+    host: Annotated[
+        str,
+        About(
+            "Where it listens; beyond this machine (0.0.0.0) it needs a token in the environment, REPARTEE_TOKEN.",
+            pattern=r"[A-Za-z0-9.:_-]+",
+            form="a host name or an IP address, without a port",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, About("Its port; 0: any free one.", low=1, high=65535, zero=True)] = 8765
+    allowed_hosts: Annotated[
+        str,
+        About(
+            "Further names by which it may be reached, as behind a proxy.",
+            pattern=rf"({_HOST})?(\s+{_HOST})*\s*",
+            form="names with or without a port, separated by blanks, as in voice.example voice.local:8765",
+        ),
+    ] = ""
+    allowed_origins: Annotated[
+        str,
+        About(
+            "Further web sites whose pages may connect; its own page always may.",
+            pattern=rf"({_ORIGIN})?(\s+{_ORIGIN})*\s*",
+            form="origins separated by blanks, as in https://app.example",
+        ),
+    ] = ""
+    max_sessions: Annotated[int, About("Most conversations at a time.", unit="sessions", low=1, high=1000)] = 8
+    max_session_s: Annotated[float, About("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
+        3600.0
+    )
+    idle_timeout_s: Annotated[
+        float,
+        About(
+            "A connection from which nothing comes for so long is closed; 0: never.",
+            unit="s",
+            low=1,
+            high=86400,
+            zero=True,
+        ),
+    ] = 0.0
+    max_message_bytes: Annotated[int, About("Longest message of a client.", unit="bytes", low=65536, high=67108864)] = (
+        16777216
+    )
+    ahead_ms: Annotated[int, About("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)] = (
+        1000
+    )
+    resume_s: Annotated[
+        float, About("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600)
+    ] = 60.0
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """`allowed_hosts`, one by one."""
+        return tuple(self.allowed_hosts.split())
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """`allowed_origins`, one by one."""
+        return tuple(self.allowed_origins.split())
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set."""
 
@@ -264,6 +336,7 @@ class Settings:
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
     speaker: SpeakerSection = SpeakerSection()
+    server: ServerSection = ServerSection()
 
 
 DEFAULTS = Settings()

@@ -1,7 +1,7 @@
 """On which line of a TOML file a key stands: tomllib does not say."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
@@ -16,11 +16,7 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
     found: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = ""
-    closes = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if closes:
-            closes = "" if closes in line else closes
-            continue
+    for number, line in _outside_strings(text):
         if header := _HEADER.match(line):
             table = header[2]
             if header[1] == "[[":
@@ -31,8 +27,25 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
             found.setdefault(table, number)
         elif assignment := _ASSIGNMENT.match(line):
             found.setdefault(f"{table}.{assignment[1]}".removeprefix("."), number)
-            closes = _left_open(line)
     return found
+
+
+def lines_of_tables(text: str) -> Sequence[tuple[int, str]]:
+    """Every table's line, counted from 1, with its header without spaces and comment: "[turn]", "[[llm.endpoints]]"."""
+    headers = ((number, _HEADER.match(line)) for number, line in _outside_strings(text))
+    return [(number, f"{found[1]}{found[2]}{']' * len(found[1])}") for number, found in headers if found]
+
+
+def _outside_strings(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that do not begin inside a multi-line string, counted from 1."""
+    closes = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if closes:
+            closes = "" if closes in line else closes
+            continue
+        yield number, line
+        if not _HEADER.match(line) and _ASSIGNMENT.match(line):
+            closes = _left_open(line)
 
 
 def _left_open(line: str) -> str:

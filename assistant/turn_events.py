@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from assistant.turn_end import Estimate
 from audio.stt import SegmentId, Words
 from audio.units import Samples
 from audio.vad import Voicing
@@ -16,10 +17,13 @@ class ReplyId:
     attempt: int
 
 
-AbandonReason = Literal["no words", "stuck", "typed"]
+AbandonReason = Literal["no words", "stuck", "requested", "cleared"]
 """Why a turn ends without an answer."""
 
-DropReason = AbandonReason | Literal["went on"]
+Origin = Literal["spoken", "greeting", "announcement", "requested"]
+"""What a reply answers: speech, nothing (a greeting, a timer that rings), or a client's request (typed text, say)."""
+
+DropReason = AbandonReason | Literal["went on", "same words", "other words"]
 """Why an attempt is abandoned."""
 
 # ---- events ----
@@ -39,6 +43,15 @@ class Partial:
 
     at: Samples
     words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How likely the turn is over, as far as is known at this moment of a silence."""
+
+    at: Samples
+    segment: SegmentId
+    estimate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +95,42 @@ class Asked:
     """A reply without anybody having spoken.
 
     A greeting is said only while nobody speaks, else never; an announcement (a timer rings) as soon as nobody does; a
-    typed message takes the floor.
+    request for an answer to the history as it stands (typed text is in it) takes the floor.
+
+    Attributes:
+        text: What to say; "" for a request.
     """
 
     at: Samples
-    origin: Literal["greeting", "announcement", "typed"]
-    text: str
+    origin: Literal["greeting", "announcement", "requested"]
+    text: str = ""
 
 
-Event = Heard | Partial | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The client says that the turn is over."""
+
+    at: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The client says that what is being heard was nothing."""
+
+    at: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The client wants no more of the reply."""
+
+    at: Samples
+
+
+Event = (
+    Heard | Partial | Judged | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked | Submitted | Cleared
+    | Cancelled
+)  # fmt: skip
 
 # ---- effects ----
 
@@ -125,12 +165,15 @@ class Prepare:
     """Start the reply to `text`, held at its gate.
 
     Attributes:
+        text: All words of the turn.
+        added: Those of them that are not in the history yet; "" asks for an answer to the history as it stands.
         unheard: The words are lost: say so instead.
         recited: `text` is itself what is to be said.
     """
 
     reply: ReplyId
     text: str
+    added: str = ""
     unheard: bool = False
     recited: bool = False
 
@@ -147,15 +190,29 @@ class Commit:
     """Open the gate, remember what was said.
 
     Attributes:
+        text: All words of the turn.
+        added: Those that are not in the history yet.
         speech_end: None where nobody spoke.
         rough: The recognizer itself says that the words are a guess.
     """
 
     reply: ReplyId
     text: str
+    added: str
     speech_end: Samples | None
     rough: bool = False
-    origin: Literal["spoken", "greeting", "announcement", "typed"] = "spoken"
+    origin: Origin = "spoken"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeDown:
+    """Remember what was said; whether it is answered is for the client to say."""
+
+    turn: int
+    text: str
+    added: str
+    speech_end: Samples
+    rough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +251,7 @@ class Interrupt:
     """Cancel a reply that was being heard; remember it up to the last whole word."""
 
     reply: ReplyId
-    why: Literal["voice", "typed", "stuck"] = "voice"
+    why: Literal["voice", "requested", "stuck", "client"] = "voice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +270,7 @@ class Unduck:
 
 @dataclass(frozen=True, slots=True)
 class NothingSaid:
-    """The turn ends without an answer: there was voice but no words, or nothing came for too long."""
+    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted."""
 
     turn: int
     at: Samples
@@ -222,7 +279,7 @@ class NothingSaid:
 
 
 Effect = (
-    OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | CloseSegment | DiscardSegment
+    OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | TakeDown | CloseSegment | DiscardSegment
     | Drop | Retract | Interrupt | Duck | Unduck | NothingSaid
 )  # fmt: skip
 Effects = tuple[Effect, ...]

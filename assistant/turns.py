@@ -23,9 +23,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Literal, assert_never
 
+from assistant.turn_end import Estimate, Patience, hangover_ms
 from assistant.turn_events import (
     AbandonReason,
     Asked,
+    Cancelled,
+    Cleared,
     CloseSegment,
     Commit,
     DiscardSegment,
@@ -38,6 +41,7 @@ from assistant.turn_events import (
     Event,
     Heard,
     Interrupt,
+    Judged,
     NothingSaid,
     NotTranscribed,
     OpenSegment,
@@ -48,6 +52,8 @@ from assistant.turn_events import (
     ReplyId,
     Retract,
     Started,
+    Submitted,
+    TakeDown,
     Transcribe,
     Transcribed,
     Unduck,
@@ -82,20 +88,31 @@ class TurnSettings:
     """How long to wait.
 
     Attributes:
-        hangover_ms: Silence after the last word that ends a turn.
+        hangover_ms: Silence after the last word that ends a turn, where nobody judges.
+        patience: From how finished a turn sounds to the silence that ends it; None: always `hangover_ms`.
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the endpoint.
+        settle_ms: Silence after which a recognizer's words are as good as they get: those asked for sooner are asked
+            for again then, and the attempt begins anew if they have changed.
         interrupt_after_ms: Voice during a reply that takes the floor; less lets the reply swell up again.
         max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio).
         stuck_after_s: Without progress for so long the floor is given back.
         pre_roll_ms: A segment begins this much before the detected onset, so that no first word is clipped.
+        manual: Turns end when the client says so, not by silence; replies are not interrupted by voice.
+        answers: Turns are answered; else their words are taken down, and the client asks for an answer or does not.
+        interruptible: Voice during a reply can take the floor.
     """
 
     hangover_ms: float = 400.0
     speculate_after_ms: float | None = None
+    settle_ms: float = 60.0
     interrupt_after_ms: float = 300.0
     max_turn_s: float = 60.0
     stuck_after_s: float = 10.0
     pre_roll_ms: float = 300.0
+    patience: Patience | None = None
+    manual: bool = False
+    answers: bool = True
+    interruptible: bool = True
 
 
 @dataclass(slots=True)
@@ -103,8 +120,10 @@ class _Attempt:
     reply: ReplyId
     speech_end: Samples
     text: str | None = None
+    added: str = ""
     rough: bool = False
     unheard: bool = False
+    settled: bool = False  # nothing better will come
 
     @property
     def ready(self) -> bool:
@@ -121,8 +140,12 @@ class _Turn:
     earlier_rough: bool = False
     attempts: int = 0
     attempt: _Attempt | None = None
+    recheck: _Attempt | None = None  # its words asked for again
     endpoint: Samples | None = None
-    forced: bool = False  # ended by its length: the voice that still goes on does not reopen it
+    forced: bool = False  # ended by its length or the client: the voice that still goes on does not reopen it
+    wait_ms: float | None = None  # for the silence at hand, as it was judged last
+    owed: bool = False  # an answer is due even if nothing more was said
+    answered: bool = True
 
 
 @dataclass(slots=True)
@@ -132,6 +155,7 @@ class _Reply:
     rough: bool
     progress_at: Samples
     announcement: str = ""  # what is to be said again if nothing of it was heard
+    requested: bool = False
     words_heard: int = 0
     audible: bool = False
     challenge: "_Challenge | None" = None
@@ -144,6 +168,7 @@ class _Challenge:
     segment: SegmentId
     onset: Samples
     backchannel: bool = False
+    ducked: bool = False
 
 
 @dataclass(slots=True)
@@ -166,6 +191,11 @@ class Turns:
             return Floor.IDLE
         return Floor.USER if self._turn.endpoint is None else Floor.ENDED
 
+    @property
+    def replying(self) -> ReplyId | None:
+        """The reply that has the floor."""
+        return None if self._reply is None else self._reply.reply
+
     def tell(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
         """Take one event, in order of time; the effects are to be performed at once and in order."""
         match event:
@@ -173,6 +203,8 @@ class Turns:
                 return self._heard(event.at, event.voicing)
             case Partial():
                 return self._partial(event.at, event.words)
+            case Judged():
+                return self._judged(event.at, event.segment, event.estimate)
             case Transcribed():
                 return self._transcribed(event.at, event.reply, event.words.text.strip(), rough=event.words.rough)
             case NotTranscribed():
@@ -183,6 +215,12 @@ class Turns:
                 return self._reply_ended(event)
             case Asked():
                 return self._asked(event)
+            case Submitted():
+                return self._submitted(event.at)
+            case Cleared():
+                return self._cleared(event.at)
+            case Cancelled():
+                return self._cancelled()
             case _:
                 assert_never(event)
 
@@ -207,6 +245,7 @@ class Turns:
         self._turns_so_far += 1
         segment = self._segment_at(voicing.edge)
         self._turn = _Turn(self._turns_so_far, segment, voicing.edge, voicing.edge)
+        self._turn.answered = self.settings.answers and not self.settings.manual
         return (OpenSegment(segment, voicing.edge), Started(self._turns_so_far, voicing.edge))
 
     def _segment_at(self, onset: Samples) -> SegmentId:
@@ -214,39 +253,67 @@ class Turns:
         return SegmentId(max(self._used_until, onset - pre_roll, 0))
 
     def _speaking(self, turn: _Turn, at: Samples, voicing: Voicing) -> Effects:
+        if not self.settings.manual and at - turn.onset >= samples_of_s(self.settings.max_turn_s):
+            turn.speech_end = at
+            dropped = self._drop_attempts(turn, "went on")
+            turn.forced = True
+            turn.endpoint = at
+            self._used_until = Samples(voicing.edge + 1)  # the same stretch of voice does not open another turn
+            return (*dropped, self._attempt(turn, at, at), Endpoint(turn.number))
+        if voicing.fading is not None:
+            turn.endpoint = None
+            return self._speculate(turn, at, voicing.fading)
         turn.speech_end = at
-        dropped = self._drop_attempt(turn, "went on")
-        turn.endpoint = None
-        if at - turn.onset < samples_of_s(self.settings.max_turn_s):
-            return dropped
-        turn.forced = True
-        turn.endpoint = at
-        self._used_until = Samples(voicing.edge + 1)  # the same stretch of voice does not open another turn
-        return (*dropped, self._attempt(turn, at), Endpoint(turn.number))
+        turn.endpoint = turn.wait_ms = None
+        return self._drop_attempts(turn, "went on")
 
     def _pausing(self, turn: _Turn, at: Samples, speech_end: Samples) -> Effects:
-        turn.speech_end = speech_end
-        silence = at - speech_end
-        hangover = samples_of_ms(self.settings.hangover_ms)
-        speculate_ms = self.settings.speculate_after_ms
-        waits = speculate_ms is None or turn.attempts >= MOST_SPECULATIVE_ATTEMPTS
-        patience = hangover if speculate_ms is None or waits else min(hangover, samples_of_ms(speculate_ms))
-        effects: Effects = ()
-        if silence >= patience and turn.attempt is None:
-            effects = (self._attempt(turn, speech_end),)
-        if silence >= hangover:
-            turn.endpoint = at
-            effects += (Endpoint(turn.number), *self._commit_if_ready(turn, at))
-        return effects
+        if self.settings.manual:
+            turn.speech_end = speech_end
+            return ()
+        effects = self._speculate(turn, at, speech_end)
+        if at - speech_end < samples_of_ms(self.settings.hangover_ms if turn.wait_ms is None else turn.wait_ms):
+            return effects
+        if turn.attempt is None:
+            effects += (self._attempt(turn, at, speech_end),)
+        turn.endpoint = at
+        return (*effects, Endpoint(turn.number), *self._commit_if_ready(turn, at))
 
-    def _attempt(self, turn: _Turn, speech_end: Samples) -> Effect:
+    def _speculate(self, turn: _Turn, at: Samples, speech_end: Samples) -> Effects:
+        """A silence, or what may become one: prepare an answer, in case."""
+        turn.speech_end = speech_end
+        speculate_ms = self.settings.speculate_after_ms
+        if speculate_ms is None or self.settings.manual:
+            return ()
+        attempt, silence = turn.attempt, at - speech_end
+        if attempt is None:
+            may = turn.attempts < MOST_SPECULATIVE_ATTEMPTS and silence >= samples_of_ms(speculate_ms)
+            return (self._attempt(turn, at, speech_end),) if may else ()
+        attempt.speech_end = speech_end
+        if attempt.settled or not attempt.ready or silence < samples_of_ms(self.settings.settle_ms):
+            return ()
+        attempt.settled = True  # or will be, with the answer
         turn.attempts += 1
-        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), speech_end)
+        turn.recheck = _Attempt(ReplyId(turn.number, turn.attempts), speech_end, settled=True)
+        return (Transcribe(turn.recheck.reply, turn.segment, speech_end),)
+
+    def _judged(self, at: Samples, segment: SegmentId, estimate: Estimate) -> Effects:
+        turn, patience = self._turn, self.settings.patience
+        if turn is None or patience is None or turn.segment != segment or turn.endpoint is not None:
+            return ()  # of a silence that is over
+        turn.wait_ms = hangover_ms(estimate, patience)
+        return ()
+
+    def _attempt(self, turn: _Turn, at: Samples, speech_end: Samples) -> Effect:
+        turn.attempts += 1
+        settled = at - speech_end >= samples_of_ms(self.settings.settle_ms) or turn.forced
+        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), speech_end, settled=settled)
         return Transcribe(turn.attempt.reply, turn.segment, speech_end)
 
-    def _drop_attempt(self, turn: _Turn, why: DropReason) -> Effects:
-        attempt, turn.attempt = turn.attempt, None
-        return () if attempt is None else (Drop(attempt.reply, why),)
+    def _drop_attempts(self, turn: _Turn, why: DropReason) -> Effects:
+        dropped = tuple(Drop(attempt.reply, why) for attempt in (turn.attempt, turn.recheck) if attempt is not None)
+        turn.attempt = turn.recheck = None
+        return dropped
 
     def _waiting_for_words(self, turn: _Turn, at: Samples, endpoint: Samples) -> Effects:
         if at - endpoint < samples_of_s(self.settings.stuck_after_s):
@@ -258,7 +325,13 @@ class Turns:
     def _partial(self, at: Samples, words: Words) -> Effects:
         reply = self._reply
         challenge = reply.challenge if reply is not None else None
-        if reply is None or challenge is None or words.segment != challenge.segment or not words.text:
+        if (
+            reply is None
+            or challenge is None
+            or not self._interruptible
+            or words.segment != challenge.segment
+            or not words.text
+        ):
             return ()
         said = words.text.lower().replace("-", "").split()
         challenge.backchannel = all(word.strip(".,!?") in BACKCHANNELS for word in said)
@@ -270,30 +343,53 @@ class Turns:
         self, at: Samples, reply: ReplyId, text: str, *, rough: bool = False, unheard: bool = False
     ) -> Effects:
         turn = self._turn
-        if turn is None or turn.attempt is None or turn.attempt.reply != reply or turn.attempt.ready:
+        if turn is None:
+            return ()
+        if turn.recheck is not None and turn.recheck.reply == reply:
+            return self._rechecked(turn, turn.recheck, at, text, rough=rough, unheard=unheard)
+        if turn.attempt is None or turn.attempt.reply != reply or turn.attempt.ready:
             return ()  # of an attempt that was dropped: too late to matter
         attempt = turn.attempt
-        attempt.text = " ".join((*turn.earlier, text)).strip()
+        attempt.text, attempt.added = " ".join((*turn.earlier, text)).strip(), text
         attempt.rough, attempt.unheard = rough or turn.earlier_rough, unheard
-        prepared: Effects = (Prepare(reply, attempt.text, unheard),) if attempt.text or unheard else ()
+        prepared = (self._prepared(attempt),) if turn.answered and (attempt.text or unheard or turn.owed) else ()
         return prepared + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
+
+    def _rechecked(
+        self, turn: _Turn, recheck: _Attempt, at: Samples, text: str, *, rough: bool, unheard: bool
+    ) -> Effects:
+        """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
+        attempt, turn.recheck = turn.attempt, None
+        assert attempt is not None, "what is asked for again was asked for before"
+        if unheard or _plain(text) == _plain(attempt.added):
+            dropped: Effects = (Drop(recheck.reply, "same words"),)
+            return dropped + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
+        turn.attempt = recheck
+        return (Drop(attempt.reply, "other words"), *self._transcribed(at, recheck.reply, text, rough=rough))
+
+    def _prepared(self, attempt: _Attempt) -> Effect:
+        assert attempt.text is not None
+        return Prepare(attempt.reply, attempt.text, attempt.added, attempt.unheard)
 
     def _commit_if_ready(self, turn: _Turn, at: Samples) -> Effects:
         attempt = turn.attempt
-        if attempt is None or attempt.text is None:
+        if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
-        if not attempt.text and not attempt.unheard:
+        if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
             return self._abandon_turn(turn, at, "no words")
         self._turn = None
+        self._used_until = max(self._used_until, turn.speech_end)
+        closed = CloseSegment(turn.segment, turn.number)
+        if not turn.answered:
+            return (TakeDown(turn.number, attempt.text, attempt.added, attempt.speech_end, attempt.rough), closed)
         # Joined to what follows only if it is retracted; an apology has no words worth joining.
         earlier = (attempt.text,) if attempt.text else turn.earlier
-        self._reply = _Reply(attempt.reply, earlier, attempt.rough, progress_at=at)
-        self._used_until = max(self._used_until, turn.speech_end)
-        commit = Commit(attempt.reply, attempt.text, attempt.speech_end, attempt.rough)
-        return (commit, CloseSegment(turn.segment, turn.number))
+        self._reply = _Reply(attempt.reply, earlier, attempt.rough, progress_at=at, requested=turn.owed)
+        commit = Commit(attempt.reply, attempt.text, attempt.added, attempt.speech_end, attempt.rough)
+        return (commit, closed)
 
     def _abandon_turn(self, turn: _Turn, at: Samples, why: AbandonReason) -> Effects:
-        dropped = self._drop_attempt(turn, why)
+        dropped = self._drop_attempts(turn, why)
         self._turn = None
         self._used_until = max(self._used_until, turn.speech_end)
         return (*dropped, DiscardSegment(turn.segment, turn.number), NothingSaid(turn.number, at, turn.speech_end, why))
@@ -306,20 +402,39 @@ class Turns:
             if voicing.speaking and voicing.edge >= self._used_until:
                 return self._challenge(reply, at, voicing)
             return self._watch_reply(reply, at)
+        if not self._interruptible:
+            # In manual mode the client may still submit what was said meanwhile.
+            return () if voicing.speaking or self.settings.manual else self._forgive(reply, voicing.edge)
         if not voicing.speaking:
-            reply.challenge = None
-            self._used_until = max(self._used_until, voicing.edge)
-            return (Unduck(reply.reply), DiscardSegment(challenge.segment, reply.reply.turn))
+            return self._forgive(reply, voicing.edge)
         patience_ms = self.settings.interrupt_after_ms * (2 if challenge.backchannel else 1)
         if at - challenge.onset < samples_of_ms(patience_ms):
             return ()
         return self._take_floor(reply, challenge, at)
 
+    @property
+    def _interruptible(self) -> bool:
+        return self.settings.interruptible and not self.settings.manual
+
+    def _forgive(self, reply: _Reply, until: Samples) -> Effects:
+        """The voice during the reply was nothing."""
+        challenge, reply.challenge = reply.challenge, None
+        self._used_until = max(self._used_until, until)
+        if challenge is None:
+            return ()
+        return (*self._unducked(reply, challenge), DiscardSegment(challenge.segment, reply.reply.turn))
+
+    def _unducked(self, reply: _Reply, challenge: _Challenge) -> Effects:
+        return (Unduck(reply.reply),) if challenge.ducked else ()
+
     def _challenge(self, reply: _Reply, at: Samples, voicing: Voicing) -> Effects:
         segment = self._segment_at(voicing.edge)
         reply.challenge = _Challenge(segment, voicing.edge)
         opened = OpenSegment(segment, voicing.edge)
+        if not self._interruptible:
+            return (opened,)
         if reply.audible:
+            reply.challenge.ducked = True
             return (Duck(reply.reply), opened)
         # Nothing was heard yet: whoever speaks now is not interrupting but going on.
         return (opened, *self._take_floor(reply, reply.challenge, at))
@@ -332,11 +447,13 @@ class Turns:
                 self._announcements.appendleft(reply.announcement)
             self._turn = _Turn(reply.reply.turn, challenge.segment, challenge.onset, at)
             self._turn.earlier, self._turn.earlier_rough = reply.earlier, reply.rough
+            self._turn.owed = bool(reply.earlier) or reply.requested
             self._turn.attempts = reply.reply.attempt
         else:
             effect = Interrupt(reply.reply)
             self._turns_so_far += 1
             self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, at)
+        self._turn.answered = self.settings.answers or self._turn.owed
         return (effect, Started(self._turn.number, challenge.onset))
 
     def _watch_reply(self, reply: _Reply, at: Samples) -> Effects:
@@ -360,10 +477,14 @@ class Turns:
         self._reply = None
         if reply.challenge is None:
             return ()
+        return (*self._unducked(reply, reply.challenge), *self._hand_over(reply.challenge, event.at))
+
+    def _hand_over(self, challenge: _Challenge, at: Samples) -> Effects:
+        """The reply is over; whoever spoke into it has the floor."""
         self._turns_so_far += 1
-        challenge = reply.challenge
-        self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, event.at)
-        return (Unduck(reply.reply), Started(self._turns_so_far, challenge.onset))
+        self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, at)
+        self._turn.answered = self.settings.answers and not self.settings.manual
+        return (Started(self._turns_so_far, challenge.onset),)
 
     # ---- replies that nobody spoke for ----
 
@@ -373,25 +494,76 @@ class Turns:
             return ()  # with the next frame that finds nobody speaking
         if event.origin == "greeting":
             return self._recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
-        effects: Effects = ()
-        if self._reply is not None:
-            reply, self._reply = self._reply, None
-            if reply.challenge is not None:
-                effects = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
-            effects += (Interrupt(reply.reply, "typed"),)
-        if self._turn is not None:
-            effects += self._abandon_turn(self._turn, event.at, "typed")
+        turn = self._turn
+        if turn is not None and turn.endpoint is not None:
+            return self._answer_after_all(turn, event.at)
+        effects = self._cut(self._reply, "requested") if self._reply is not None else ()
+        if turn is not None:
+            effects += self._abandon_turn(turn, event.at, "requested")
         self._used_until = max(self._used_until, event.at)
-        answer = self._unspoken_turn(event.at, (event.text,))
-        return (*effects, Prepare(answer, event.text), Commit(answer, event.text, None, origin="typed"))
+        answer = self._unspoken_turn(event.at, requested=True)
+        return (*effects, Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
+
+    def _answer_after_all(self, turn: _Turn, at: Samples) -> Effects:
+        """An answer is asked for while the turn's words are still to come: they are what it answers."""
+        if turn.answered:
+            return ()
+        turn.answered = turn.owed = True
+        attempt = turn.attempt
+        return (
+            (self._prepared(attempt), *self._commit_if_ready(turn, at)) if attempt is not None and attempt.ready else ()
+        )
+
+    def _cut(self, reply: _Reply, why: Literal["requested", "client"]) -> Effects:
+        self._reply = None
+        forgiven: Effects = ()
+        if reply.challenge is not None:
+            forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
+        return (*forgiven, Interrupt(reply.reply, why))
 
     def _recite(self, at: Samples, origin: Literal["greeting", "announcement"], text: str) -> Effects:
         """Words of the assistant's own: nobody said anything that they answer."""
-        answer = self._unspoken_turn(at, (), announcement=text if origin == "announcement" else "")
-        return (Prepare(answer, text, recited=True), Commit(answer, "", None, origin=origin))
+        answer = self._unspoken_turn(at, announcement=text if origin == "announcement" else "")
+        return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
 
-    def _unspoken_turn(self, at: Samples, earlier: tuple[str, ...], announcement: str = "") -> ReplyId:
+    def _unspoken_turn(self, at: Samples, *, announcement: str = "", requested: bool = False) -> ReplyId:
         self._turns_so_far += 1
         answer = ReplyId(self._turns_so_far, 1)
-        self._reply = _Reply(answer, earlier, rough=False, progress_at=at, announcement=announcement)
+        self._reply = _Reply(answer, (), rough=False, progress_at=at, announcement=announcement, requested=requested)
         return answer
+
+    # ---- what the client decides ----
+
+    def _submitted(self, at: Samples) -> Effects:
+        effects: Effects = ()
+        reply = self._reply
+        if reply is not None and reply.challenge is not None:
+            self._reply = None
+            effects = (Interrupt(reply.reply, "client"), *self._hand_over(reply.challenge, at))
+        turn = self._turn
+        self._used_until = max(self._used_until, at)
+        if turn is None:
+            # Nobody was heard in what is submitted. The history says so.
+            self._turns_so_far += 1
+            return (TakeDown(self._turns_so_far, "", "", at),)
+        if turn.endpoint is not None:
+            return ()
+        turn.endpoint, turn.forced = at, True
+        dropped = self._drop_attempts(turn, "went on")
+        return (*effects, *dropped, self._attempt(turn, at, turn.speech_end), Endpoint(turn.number))
+
+    def _cleared(self, at: Samples) -> Effects:
+        self._used_until = max(self._used_until, at)
+        if self._reply is not None and self._reply.challenge is not None:
+            return self._forgive(self._reply, at)
+        if self._turn is not None and self._turn.endpoint is None:
+            return self._abandon_turn(self._turn, at, "cleared")
+        return ()
+
+    def _cancelled(self) -> Effects:
+        return () if self._reply is None else self._cut(self._reply, "client")
+
+
+def _plain(text: str) -> str:
+    """The words alone: case and punctuation are the recognizer's taste."""
+    return " ".join("".join(char for char in word if char.isalnum()) for word in text.lower().split())

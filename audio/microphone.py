@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.clock import StreamClock
+from audio.filled import FilledSilence
 from audio.frame import Frame
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
@@ -47,12 +48,14 @@ class MicrophoneLine:
     Attributes:
         clock: Knows when every position was captured.
         invented_frames: Frames of silence put in by `idle`.
+        filled: All silence put in, also what only fills up a frame.
     """
 
     def __init__(self, rate_hz: int) -> None:
         """A line for blocks of this rate."""
         self.clock = StreamClock()
         self.invented_frames = 0
+        self.filled = FilledSilence()
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
         self._origin = Samples(0)  # the position of the resampler's first sample
@@ -64,6 +67,12 @@ class MicrophoneLine:
         self._silence.flags.writeable = False
         self._last_arrival_s: float | None = None
         self._last_block_s = _FRAME_S
+
+    @property
+    def received(self) -> Samples:
+        """How much sound has come, at 16 kHz: the line without the silence that was put in."""
+        end = Samples(self._origin + self._resampler.received)
+        return Samples(end - self.filled.before(end))
 
     def push(self, block: npt.NDArray[np.int16], arrival_s: float) -> list[Frame]:
         """The frames that a block completes.
@@ -80,6 +89,16 @@ class MicrophoneLine:
         self._last_arrival_s = arrival_s
         self._last_block_s = len(block) / self._rate_hz
         return self._frames_of(pcm)
+
+    def retune(self, rate_hz: int) -> list[Frame]:
+        """From here on blocks come at another rate; returns what was held back, as sound that goes on without a gap."""
+        if rate_hz == self._rate_hz:
+            return []
+        frames = self._frames_of(self._resampler.flush())
+        self._origin = Samples(self._cut + self._partial_samples)
+        self._rate_hz = rate_hz
+        self._resampler = StreamResampler(rate_hz)
+        return frames
 
     def idle(self, now_s: float) -> list[Frame]:
         """The frames of silence due at loop time `now_s`, if no sound has come for 100 ms; call it every 20 ms.
@@ -107,7 +126,7 @@ class MicrophoneLine:
         return frames
 
     def finish(self) -> list[Frame]:
-        """The source has ended: what is held back, the last frame filled up with silence."""
+        """The source has ended or pauses: what is held back, the last frame filled up with silence."""
         frames = self._finish_sound()
         self._origin = self._cut
         return frames
@@ -115,7 +134,9 @@ class MicrophoneLine:
     def _finish_sound(self) -> list[Frame]:
         frames = self._frames_of(self._resampler.flush())
         if self._partial_samples:
-            frames += self._frames_of(self._silence[self._partial_samples :])
+            missing = self._silence[self._partial_samples :]
+            self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
+            frames += self._frames_of(missing)
         return frames
 
     def _frames_of(self, pcm: Pcm) -> list[Frame]:
@@ -141,5 +162,7 @@ class MicrophoneLine:
 
     def _give(self, pcm: Pcm, *, invented: bool = False) -> Frame:
         frame = Frame(self._cut, pcm, invented=invented)
+        if invented:
+            self.filled.add(self._cut, FRAME_SAMPLES)
         self._cut = Samples(self._cut + FRAME_SAMPLES)
         return frame

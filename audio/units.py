@@ -53,3 +53,8 @@ def reply_samples_of_ms(ms: float) -> ReplySamples:
 def s_of_reply_samples(samples: int) -> float:
     """Reply samples to seconds."""
     return samples / REPLY_RATE_HZ
+
+
+def ms_of_reply_samples(samples: int) -> float:
+    """Reply samples to milliseconds."""
+    return samples * 1000 / REPLY_RATE_HZ

@@ -1,16 +1,15 @@
 """What pocketsphinx makes of recordings: word errors, exact commands, time to the words, processor time.
 
-    python -m bench.stt [--manifest FILE] [--snr DB] [--pace TIMES] [--commands FILE]
+    python -m bench.stt [--manifest FILE] [--after MS] [--snr DB] [--pace TIMES] [--commands FILE]
 
 Each clip is one segment as a detector would cut it: from 300 ms before its labelled first sample of speech to 130 ms
-after the last, in 20 ms frames at the pace of real time. The words are asked for right after the last frame.
+(`--after`) after the last, in 20 ms frames at the pace of real time. The words are asked for after the last frame.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import re
 import time
 import wave
 from collections import defaultdict
@@ -20,14 +19,13 @@ from typing import TypedDict, cast
 
 import numpy as np
 
+from assistant.engine_bench_words import plain_words, word_errors
 from assistant.skills.skills import understood_sentences
 from audio.stt import SegmentId, Words
-from audio.stt.command_lm import phone_distance
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
 
 _BEFORE_MS = 300
-_AFTER_MS = 130
 _LONGEST_S = 12.0
 
 
@@ -48,7 +46,7 @@ class Tally:
     clips: int = 0
     exact: int = 0
     said: int = 0
-    errors: float = 0.0
+    errors: int = 0
     taken: int = 0
     with_words: int = 0
     wait_ms: list[float] = field(default_factory=list)
@@ -68,16 +66,6 @@ def read_pcm(path: Path) -> Pcm:
         return np.frombuffer(recording.readframes(recording.getnframes()), np.int16)
 
 
-def plain(text: str) -> str:
-    """A transcript as the recognizer would write it."""
-    return re.sub(r"[^a-z0-9' ]", "", text.lower().replace("-", " ")).strip()
-
-
-def word_errors(reference: str, heard: str) -> float:
-    """Words inserted, left out or replaced."""
-    return phone_distance(reference.split(), heard.split()) * len(reference.split())
-
-
 def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
     """The clip with noise at this ratio of mean powers."""
     sound, added = pcm.astype(np.float64), np.resize(noise, len(pcm)).astype(np.float64)
@@ -86,12 +74,12 @@ def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
     return mixed
 
 
-def segment_of(clip: Clip, pcm: Pcm) -> Pcm:
+def segment_of(clip: Clip, pcm: Pcm, after_ms: float) -> Pcm:
     """The clip's speech with a little around it; of noise the first two seconds."""
     if "speech_end_s" not in clip:
         return pcm[: samples_of_s(2.0)]
     start = max(0, samples_of_s(clip["speech_start_s"]) - samples_of_ms(_BEFORE_MS))
-    end = samples_of_s(clip["speech_end_s"]) + samples_of_ms(_AFTER_MS)
+    end = samples_of_s(clip["speech_end_s"]) + samples_of_ms(after_ms)
     return pcm[start : min(end, start + samples_of_s(_LONGEST_S))]
 
 
@@ -129,17 +117,17 @@ def count(tally: Tally, clip: Clip, words: Words, wait_ms: float) -> None:
     tally.wait_ms.append(wait_ms)
     tally.with_words += bool(words.text)
     tally.taken += bool(words.text) and not words.rough
-    reference = plain(clip.get("transcript", ""))
-    if reference and "<unk>" not in clip["transcript"]:
-        tally.said += len(reference.split())
-        tally.errors += word_errors(reference, words.text)
-        tally.exact += reference == words.text
+    transcript = clip.get("transcript", "")
+    found = word_errors([(transcript, words.text)] if transcript else [], "en")
+    tally.said += found.said
+    tally.errors += found.errors
+    tally.exact += found.said > 0 and found.errors == 0
 
 
-async def measure(
-    clips: list[Clip], folder: Path, commands: tuple[str, ...], snr_db: float | None, pace: float
-) -> None:
+async def measure(clips: list[Clip], options: argparse.Namespace, commands: tuple[str, ...]) -> None:
     """Print the table."""
+    folder: Path = options.manifest.parent
+    snr_db: float | None = options.snr
     noise = next((read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise"), None)
     if snr_db is not None and noise is None:
         raise SystemExit("--snr needs a clip with the tag noise in the manifest")
@@ -152,11 +140,12 @@ async def measure(
     for clip in clips:
         if clip["tag"] not in {"speech", "noise"}:
             continue
-        pcm = segment_of(clip, read_pcm(folder / clip["file"]))
+        pcm = segment_of(clip, read_pcm(folder / clip["file"]), options.after)
         if snr_db is not None and noise is not None and clip["tag"] == "speech":
             pcm = with_noise(pcm, noise, snr_db)
-        words, wait_ms = await hear(transcriber, pcm, pace)
-        name = "command" if plain(clip.get("transcript", "")) in known else "other speech"
+        words, wait_ms = await hear(transcriber, pcm, options.pace)
+        said = " ".join(plain_words(clip.get("transcript", ""), "en"))
+        name = "command" if said in known else "other speech"
         count(tallies["noise" if clip["tag"] == "noise" else name], clip, words, wait_ms)
         heard_s += s_of_samples(len(pcm))
     used_s = processor_s(transcriber.pid) - used_s
@@ -172,6 +161,7 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description="Word errors and times of pocketsphinx on recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
+    parser.add_argument("--after", type=float, default=130.0, help="ms from the end of speech to asking for the words")
     parser.add_argument("--snr", type=float, help="mix in the manifest's first noise clip at this ratio, in dB")
     parser.add_argument("--pace", type=float, default=1.0, help="times real time")
     parser.add_argument(
@@ -181,7 +171,7 @@ def main() -> None:
     commands = tuple(args.commands.read_text().splitlines()) if args.commands else understood_sentences()
     lines = args.manifest.read_text().splitlines()
     clips = [cast("Clip", json.loads(line)) for line in lines if line]
-    asyncio.run(measure(clips, args.manifest.parent, commands, args.snr, args.pace))
+    asyncio.run(measure(clips, args, commands))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ from rehearsal import NOON, LoudnessVad, Performance, Says, ScriptedMicrophone, 
 
 from assistant.conversation import Conversation
 from assistant.deeds import Deeds
+from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
-from assistant.session import Engines, Session, SessionSettings
+from assistant.session import Session
 from assistant.turns import Turns, TurnSettings
 from audio.microphone import Microphone
 from audio.speaker import WavSpeaker

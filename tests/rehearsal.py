@@ -15,10 +15,11 @@ from virtual_time import run_virtual
 
 from assistant.conversation import Conversation
 from assistant.deeds import Deeds
+from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact, Trouble, UnitSpoken
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
-from assistant.session import Engines, Session, SessionSettings
+from assistant.session import Session
 from assistant.turns import Turns, TurnSettings
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
@@ -28,7 +29,7 @@ from audio.stt import SegmentId, Words
 from audio.tts import Chunk, WordMark
 from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
 from audio.vad import Voicing
-from llm.chat import ChatEvent, Finished, Message, Queued, Sent, Token
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, Queued, Sent, Token
 from llm.errors import LlmError
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -157,6 +158,9 @@ class ScriptedTranscriber:
         self.loads += 1
         self.dead = self.hangs = False
 
+    def renew(self) -> bool:
+        return True
+
     def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> ScriptedHearing:
         if self.dead:
             raise SttError("the recognizer has died")
@@ -186,7 +190,7 @@ class ScriptedModel:
     async def aclose(self) -> None:
         pass
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ChatEvent]:
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         reply = self.replies[len(self.asked) % len(self.replies)]
         self.asked.append(tuple(messages))
         finished = False
@@ -224,6 +228,7 @@ class ScriptedVoice:
     name: str = "scripted voice"
     detail: str = ""
     spoken: list[str] = field(default_factory=list)
+    speeds: list[float] = field(default_factory=list)
     loads: int = 0
 
     async def load(self) -> None:
@@ -234,7 +239,8 @@ class ScriptedVoice:
     async def aclose(self) -> None:
         pass
 
-    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+        self.speeds.append(speed)
         await asyncio.sleep(self.first_chunk_ms / 1000)
         if self.fails:
             raise TtsError("the voice has died")
@@ -297,6 +303,7 @@ class Rehearsal:
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
     deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, lambda: NOON))
     cues: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    session: Session = field(init=False)
 
     def __post_init__(self) -> None:
         self.transcriber = ScriptedTranscriber(self.says)
@@ -337,7 +344,7 @@ class Rehearsal:
             show=show,
         )
         conversation = Conversation("Be brief.", 20)
-        session = Session(
+        self.session = Session(
             ScriptedMicrophone(self.says, self.length_ms),
             speaker,
             Engines(self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds),
@@ -349,7 +356,7 @@ class Rehearsal:
         )
         for ms, do in self.cues:
             loop.call_at(zero_s + ms / 1000, do)
-        await session.run()
+        await self.session.run()
         assert all(hearing.over for hearing in self.transcriber.hearings), "a hearing was left open"
         return Performance(facts, records, sound, conversation)
 

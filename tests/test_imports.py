@@ -1,4 +1,4 @@
-"""Imports point one way: web -> assistant -> audio, llm; and only assistant/build.py names concrete engines."""
+"""Imports point one way: web -> assistant -> audio, llm; only build and engine_table of assistant name engines."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -16,9 +16,15 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
-BUILD = "assistant.build"
+PROGRAM = {("assistant.cli", "web.serve")}
+"""The program names every command, also the server's, which it imports only when asked to serve: `assistant` without
+`web` works as before."""
+
+NAME_ENGINES = frozenset({"assistant.build", "assistant.engine_table"})
+"""One makes the engines of a conversation, the other each alone for whoever examines them."""
+
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
-PORTS = frozenset({"llm.chat", "llm.errors"})
+PORTS = frozenset({"llm.chat", "llm.discovery", "llm.errors", "llm.listing"})
 """Besides the engine packages themselves, what the rest may know of them."""
 
 CLOCKS = frozenset({"time", "time_ns"})
@@ -79,7 +85,7 @@ def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
         for imported in sorted(targets)
-        if top(imported) in OURS - {top(importer)} - MAY_IMPORT[top(importer)]
+        if top(imported) in OURS - {top(importer)} - MAY_IMPORT[top(importer)] and (importer, imported) not in PROGRAM
     ]
 
 
@@ -91,11 +97,11 @@ def engine_package_of(name: str) -> str | None:
 
 
 def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
-    """Imports of concrete engines outside their own package and build.py."""
+    """Imports of concrete engines outside their own package and NAME_ENGINES."""
     return [
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
-        if importer != BUILD
+        if importer not in NAME_ENGINES
         for imported in sorted(targets)
         if (package := engine_package_of(imported)) and not f"{importer}.".startswith(f"{package}.")
     ]
@@ -146,7 +152,16 @@ def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
     assert against_direction(graph) == []
 
 
-def test_only_build_names_concrete_engines(graph: dict[str, set[str]]) -> None:
+def test_the_program_imports_the_server_only_where_it_serves() -> None:
+    (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.cli"]
+    at_once = Module(
+        cli.name, ast.Module([node for node in cli.tree.body if not isinstance(node, ast.FunctionDef)], [])
+    )
+    assert "web.serve" in graph_of([cli])["assistant.cli"]
+    assert not [name for name in graph_of([at_once])["assistant.cli"] if top(name) == "web"]
+
+
+def test_only_two_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
     assert any(engine_package_of(name) for name in graph)
     assert engines_named(graph) == []
 
@@ -170,6 +185,8 @@ def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
         ("audio.frame", "from assistant.turns import Turns"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
         ("assistant.build", "import web.wire"),
+        ("assistant.cli", "import web.app"),
+        ("assistant.build", "from web.serve import serve"),
         ("assistant.build", "from tests import conftest"),
         ("web.app", "import bench.vad"),
     ],
@@ -187,6 +204,7 @@ def test_an_import_against_the_direction_is_found(importer: str, source: str) ->
         ("assistant.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.pocketsphinx", "from audio.vad.webrtc import WebrtcVad", 1),
         ("assistant.build", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("assistant.engine_table", "from audio.vad.webrtc import WebrtcVad", 0),
         ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
         ("assistant.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],

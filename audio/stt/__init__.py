@@ -87,6 +87,10 @@ class Transcriber(Protocol):
         """
         ...
 
+    def renew(self) -> bool:
+        """Forget the conversation, its speaker and its microphone: the next one may begin. False where it cannot."""
+        ...
+
     async def aclose(self) -> None:
         """Stop the engine. Idempotent; bounded in time."""
         ...

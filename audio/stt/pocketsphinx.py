@@ -101,6 +101,17 @@ class PocketsphinxTranscriber:
         self._hearing = hearing
         return hearing
 
+    def renew(self) -> bool:
+        """See `Transcriber.renew`."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+            self._hearing = None
+        if self._process is None or not self._process.alive:
+            return False
+        self._process.send(Message(Kind.RENEW))
+        self._process.cmn = self._cmn = ""
+        return True
+
     async def aclose(self) -> None:
         """Kill the process; takes at most a second. Idempotent."""
         process, self._process, self._report, self._hearing = self._process, None, None, None

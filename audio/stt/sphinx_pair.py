@@ -44,7 +44,8 @@ class SphinxPair:
         self.missing = len(missing)
         self._command = _command_decoder(self._known, self._lexicon) if self._known else None
         self._decoders = [self._general, *([self._command] if self._command else [])]
-        self._means: list[str] = [cmn or decoder.get_cmn() for decoder in self._decoders]
+        self._untaught = [decoder.get_cmn() for decoder in self._decoders]
+        self._means: list[str] = [cmn or untaught for untaught in self._untaught]
         self._set_means()
 
     def report(self, version: str) -> LoadReport:
@@ -93,6 +94,11 @@ class SphinxPair:
         """End the segment as if it had not been."""
         for decoder in self._decoders:
             decoder.end_utt()
+        self._set_means()
+
+    def forget(self) -> None:
+        """Another person at another microphone comes: between segments."""
+        self._means = list(self._untaught)
         self._set_means()
 
     def _set_means(self) -> None:

@@ -19,7 +19,7 @@ _HEARD = struct.Struct("<QQB")
 
 
 class Kind(IntEnum):
-    """What a message is; up to CANCEL to the process, the others from it."""
+    """What a message is; up to RENEW to the process, the others from it."""
 
     LOAD = 1
     OPEN = 2
@@ -27,6 +27,7 @@ class Kind(IntEnum):
     WORDS = 4
     CLOSE = 5
     CANCEL = 6
+    RENEW = 7
     LOADED = 16
     HEARD = 17
     CLOSED = 18

@@ -53,6 +53,11 @@ class Worker:
             self._opening, self._samples, self._reported = message.opening, 0, 0
         elif message.kind is Kind.AUDIO:
             self._audio(message)
+        elif message.kind is Kind.RENEW:
+            self._end(learn=False)
+            self._pair.forget()
+            nothing_learned = Heard(self._consumed, 0, rough=False, text="")
+            self._send(Message(Kind.CLOSED, self._opening, payload=pack_heard(nothing_learned)))
         elif message.opening != self._opening:
             return  # of a segment that has ended
         elif message.kind is Kind.WORDS:

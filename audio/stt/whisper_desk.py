@@ -1,7 +1,7 @@
-"""Which decode a Whisper model does next: one at a time, and those that somebody waits for first."""
+"""Which decode a Whisper model does next, for all conversations: those that somebody waits for first."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from audio.errors import SttError
@@ -9,29 +9,52 @@ from audio.stt.whisper_model import Decoded, LoadedWhisper
 from audio.stt.whisper_thread import WhisperThread
 from audio.units import Pcm
 
+Kind = Literal["final", "pause", "settle", "partial"]
+"""Why to decode: somebody waits; somebody will when this pause turns out to be the end; the sound has become too long
+to keep; the person speaks. All but a partial are done once more in the full window where a gate fails."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decode:
     """A decode to be done.
 
     Attributes:
-        until: The sample after its last, from the segment's beginning.
-        kind: "partial": cheap; "final": once more in the full window where a gate fails; "settle": final, and its
-            sound is let go.
+        start: Its first sample, from the segment's beginning.
+        until: The sample after its last.
+        kind: Why.
         pcm: Its sound, shape (n,); not changed by anybody.
     """
 
+    start: int
     until: int
-    kind: Literal["partial", "final", "settle"]
+    kind: Kind
     pcm: Pcm
+
+
+@dataclass(slots=True)
+class Account:
+    """One conversation, as the desk sees it.
+
+    Attributes:
+        language: Of the conversation; None until it was detected.
+        served: The number of its latest decode, among all of the desk.
+    """
+
+    language: str | None
+    served: int = 0
 
 
 class Customer(Protocol):
     """A segment, as the desk sees it."""
 
     @property
-    def awaited(self) -> bool:
-        """Whether somebody waits for its words."""
+    def account(self) -> Account:
+        """The conversation it is of."""
+        ...
+
+    @property
+    def asked(self) -> int | None:
+        """The ticket of whoever waits longest for its words; None where nobody does."""
         ...
 
     @property
@@ -39,8 +62,12 @@ class Customer(Protocol):
         """Whether it wants nothing any more."""
         ...
 
-    def next(self) -> Decode | None:
-        """What it wants decoded now."""
+    def wants(self, crowd: float) -> Kind | None:
+        """What it wants decoded now; `crowd`: segments for each worker, 1 at least. Changes nothing."""
+        ...
+
+    def take(self, kind: Kind) -> Decode:
+        """The decode of what it wants, which is being begun."""
         ...
 
     def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
@@ -52,62 +79,179 @@ class Customer(Protocol):
         ...
 
 
-class WhisperDesk:
-    """The model, its thread and the segments that want it. Lives on the event loop.
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """A loaded model and the threads that may call it: one for each of its workers."""
 
-    Attributes:
-        language: Of the conversation; None until it was detected.
+    model: LoadedWhisper
+    thread: WhisperThread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    customer: Customer
+    decode: Decode
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class WhisperDesk:
+    """The model and the segments of all conversations that want it. Lives on the event loop.
+
+    Nothing waits in a queue: whenever a worker is free, the segments are asked what they want now. So whatever a
+    cancelled segment wanted is never begun, and a partial that had to wait is of the newest sound.
     """
 
-    def __init__(self, thread: WhisperThread, model: LoadedWhisper, language: str | None) -> None:
-        self.thread = thread
-        self.model = model
-        self.language = language
+    def __init__(self, hang_s: float) -> None:
+        """No model yet; a decode that takes longer than `hang_s` counts as hanging."""
+        self._hang_s = hang_s
+        self._crew: Crew | None = None
+        self._closed: SttError | None = SttError("faster-whisper is not loaded; load the recognizer first.")
         self._customers: list[Customer] = []
-        self._busy = False
+        self._running: list[_Running] = []
+        self._tickets = 0
+        self._served = 0
+
+    @property
+    def model(self) -> LoadedWhisper | None:
+        """What decodes; None before it was loaded and after it failed."""
+        return self._crew.model if self._crew else None
+
+    # What segments call
 
     def enter(self, customer: Customer) -> None:
-        """Serve this one too, until it is over."""
+        """Serve this one too, until it is over. Raises SttError where there is no model, nor one coming."""
+        if self._closed is not None:
+            raise self._closed
         self._customers.append(customer)
 
-    def serve(self) -> None:
-        """Begin the next decode, if none is under way and one is wanted."""
-        if self._busy:
-            return  # its end comes here again
-        self._customers = [customer for customer in self._customers if not customer.over]
-        for customer in sorted(self._customers, key=lambda customer: not customer.awaited):
-            decode = customer.next()
-            if decode is not None:
-                self._begin(customer, decode)
-                return
+    def ticket(self) -> int:
+        """For somebody who begins to wait: who has a lower one is served first."""
+        self._tickets += 1
+        return self._tickets
 
-    def fail(self, error: SttError) -> None:
-        """Nobody is served any more."""
+    def serve(self) -> None:
+        """Begin what is wanted, as far as workers are free."""
+        self._customers = [customer for customer in self._customers if not customer.over]
+        if self._closed is not None:
+            for customer in [customer for customer in self._customers if customer.asked is not None]:
+                customer.fail(self._closed)
+        while self._crew is not None and len(self._running) < self._crew.model.workers:
+            following = self._following(self._crew)
+            if following is None:
+                return
+            self._begin(self._crew, *following)
+
+    # What the owner calls
+
+    def expect(self) -> None:
+        """A model is being loaded: segments may wait for it."""
+        self._closed = None
+
+    def staff(self, crew: Crew) -> None:
+        """Here is a model."""
+        self._crew, self._closed = crew, None
+        self.serve()
+
+    def close(self, error: SttError) -> WhisperThread | None:
+        """Nobody is served any more, and everybody is told. The threads that had the model, if any."""
+        crew = self._dismiss(error)
         for customer in self._customers:
             customer.fail(error)
+        self._customers = []
+        return crew.thread if crew else None
 
-    def _begin(self, customer: Customer, decode: Decode) -> None:
+    async def proven(self) -> None:
+        """Wait until each decode that is under way has ended, or was found to hang. Bounded by `hang_s`."""
+        for running in tuple(self._running):
+            await running.ended.wait()
+
+    def _following(self, crew: Crew) -> tuple[Customer, Kind] | None:
+        """Finals as they were asked for; then pauses, then partials, of those who had to wait longest."""
+        crowd = max(1.0, len(self._customers) / crew.model.workers)
+        wanted = []
+        for customer in self._customers:
+            kind = customer.wants(crowd)
+            if kind is not None and self._may_begin(crew, customer, kind):
+                wanted.append((_urgency(customer, kind), customer, kind))
+        if not wanted:
+            return None
+        _, customer, kind = min(wanted, key=lambda one: one[0])
+        return customer, kind
+
+    def _may_begin(self, crew: Crew, customer: Customer, kind: Kind) -> bool:
+        own = [running.decode.kind for running in self._running if running.customer is customer]
+        if own and not (kind == "final" and own == ["partial"]):
+            return False
+        # One worker of several stays free for those who wait.
+        urgent = kind == "pause" or customer.asked is not None
+        return urgent or crew.model.workers == 1 or len(self._running) < crew.model.workers - 1
+
+    def _begin(self, crew: Crew, customer: Customer, kind: Kind) -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        language = self.language
+        decode = customer.take(kind)
+        account = customer.account
+        language = account.language
+        self._served += 1
+        account.served = self._served
+        running = _Running(customer, decode)
+        alarm = loop.call_later(self._hang_s, self._hangs, running)
 
         def done(decoded: Decoded) -> None:
-            self._busy = False
-            if self.language is None and decoded.language_sure:
-                self.language = decoded.language
-            customer.done(decode, decoded, loop.time() - began_s)
-            self.serve()
+            alarm.cancel()
+            if self._end(running):
+                if account.language is None and decoded.language_sure:
+                    account.language = decoded.language
+                try:
+                    customer.done(decode, decoded, loop.time() - began_s)
+                finally:  # a listener that raises stops nobody else
+                    self.serve()
 
         def failed(error: Exception) -> None:
-            self._busy = False
-            customer.fail(SttError(f"faster-whisper failed while decoding ({error}): load the recognizer again"))
-            self.serve()
+            alarm.cancel()
+            if self._end(running):
+                reason = f"faster-whisper failed while decoding ({error}): load the recognizer again"
+                self._fail(SttError(reason), customer)
 
+        self._running.append(running)
         try:
-            self.thread.submit(
-                lambda: self.model.decode(decode.pcm, language, retry=decode.kind != "partial"), done, failed
+            crew.thread.submit(
+                lambda: crew.model.decode(decode.pcm, language, retry=decode.kind != "partial"), done, failed
             )
         except SttError as error:
+            failed(error)
+
+    def _end(self, running: _Running) -> bool:
+        """Whether it was still under way: a model that was given up may come back at any time."""
+        if running not in self._running:
+            return False
+        self._running.remove(running)
+        running.ended.set()
+        return True
+
+    def _hangs(self, running: _Running) -> None:
+        if self._end(running):
+            reason = f"faster-whisper has decoded for {self._hang_s:g} s and counts as hanging"
+            self._fail(SttError(f"{reason}: load the recognizer again"), running.customer)
+
+    def _fail(self, error: SttError, culprit: Customer) -> None:
+        """The model failed: its segment and all that somebody waits for are lost, the others keep their sound."""
+        self._dismiss(error)
+        alive = [customer for customer in self._customers if not customer.over]
+        told = [customer for customer in alive if customer is culprit or customer.asked is not None]
+        for customer in told or alive:  # somebody must be told, or nobody would load it again
             customer.fail(error)
-        else:
-            self._busy = True
+
+    def _dismiss(self, error: SttError) -> Crew | None:
+        crew, self._crew, self._closed = self._crew, None, error
+        for running in tuple(self._running):
+            self._end(running)
+        if crew is not None:
+            crew.thread.give_up()
+        return crew
+
+
+def _urgency(customer: Customer, kind: Kind) -> tuple[int, int]:
+    if customer.asked is not None:
+        return 0, customer.asked
+    return (1 if kind == "pause" else 2), customer.account.served

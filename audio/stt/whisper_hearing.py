@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from audio.errors import SttError
 from audio.stt import SegmentId, Words
 from audio.stt.whisper_agreement import Agreement
-from audio.stt.whisper_desk import Decode, WhisperDesk
+from audio.stt.whisper_desk import Account, Decode, Kind, WhisperDesk
 from audio.stt.whisper_model import Decoded
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import SETTLE_S, WINDOW_S, cut_at
@@ -19,20 +18,23 @@ from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 LANE_S = 120.0
 """Sound that may wait to be decoded for good; beyond that the model counts as hanging."""
 
-_LACKING_SAMPLES = samples_of_ms(200)
-"""Quiet that a decode may lack at its end and still be the final one."""
+_LACKING_SAMPLES = samples_of_ms(700)
+"""Quiet that a decode may lack at its end and still be the final one: the longest hangover of a profile. The decode of
+a pause is begun after 60 ms of it, and with less than the hangover it would be in vain and a second one waited for."""
 
 _PAUSE_SAMPLES = samples_of_ms(60)
 """Quiet from which a decode is begun, so that it is done when the words are asked for after the hangover."""
 
 _REST = 2.0
-"""A partial waits until so many times the duration of the last decode has been heard: half of the thread stays free."""
+"""A partial waits until so many times the duration of the last decode has been heard, and that times the segments that
+share a worker: half of the model's time stays free, however many speak."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     """Somebody who waits for the words up to `need`; a decode up to `enough` lacks only quiet."""
 
+    ticket: int
     need: int
     enough: int
     answer: asyncio.Future[Words]
@@ -42,10 +44,16 @@ class WhisperHearing:
     """One segment. Implements `Hearing`. Positions are in samples from the segment's beginning."""
 
     def __init__(
-        self, desk: WhisperDesk, segment: SegmentId, interval: Samples, on_partial: Callable[[Words], None]
+        self,
+        desk: WhisperDesk,
+        account: Account,
+        segment: SegmentId,
+        interval: Samples,
+        on_partial: Callable[[Words], None],
     ) -> None:
-        """Begin; `interval` is the least new sound from one partial to the next."""
+        """Begin; `interval` is the least new sound from one partial to the next. Raises SttError: no model."""
         self.segment = segment
+        self.account = account
         self._desk = desk
         self._interval = interval
         self._on_partial = on_partial
@@ -61,7 +69,7 @@ class WhisperHearing:
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
         self._tried = 0  # until where the last decode was begun
         self._pause_tried = 0  # the same of one that is good enough to be final
-        self._rest = 0.0
+        self._rest_s = 0.0
         self._agreement = Agreement()
         self._agreed_until = 0
         self._partial = ""
@@ -84,6 +92,7 @@ class WhisperHearing:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
         waiting = _Waiting(
+            self._desk.ticket(),
             self._fed,
             self._fed - min(self._quiet.samples, _LACKING_SAMPLES),
             asyncio.get_running_loop().create_future(),
@@ -101,47 +110,63 @@ class WhisperHearing:
         self._open = False
 
     def cancel(self) -> None:
-        """End the segment: what is being decoded is of no use to anybody but those who wait for it already."""
+        """End the segment: nothing is decoded any more but for those who wait for it already."""
         self._open = False
 
     # Customer
 
     @property
-    def awaited(self) -> bool:
-        """Whether somebody waits for its words."""
-        return any(not waiting.answer.done() for waiting in self._waiting)
+    def asked(self) -> int | None:
+        """The ticket of whoever waits longest for its words; None where nobody does."""
+        return min((waiting.ticket for waiting in self._waiting if not waiting.answer.done()), default=None)
 
     @property
     def over(self) -> bool:
         """Whether it wants nothing any more."""
-        return self._failure is not None or not (self._open or self.awaited)
+        return self._failure is not None or not (self._open or self.asked is not None)
 
-    def next(self) -> Decode | None:
+    def wants(self, crowd: float) -> Kind | None:
         """What to decode now: old sound that must go, what somebody waits for, a pause, a partial."""
         length = self._fed - self._window
+        awaited = self.asked is not None
         if length == 0:
             return None
-        if length > samples_of_s(WINDOW_S if self.awaited else SETTLE_S):
-            cut = cut_at(self._sound())
-            return Decode(self._window + cut, "settle", self._sound()[:cut])
-        if self.awaited:
-            return self._begin("final")
+        if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
+            return "settle"
+        if awaited:
+            return "final"
         quiet = self._quiet.samples
         if quiet >= _PAUSE_SAMPLES:
             # Once for a pause: another one would be in the way of the words that will be asked for next.
-            return self._begin("final") if self._pause_tried < self._fed - quiet else None
-        return self._begin("partial") if self._fed - self._tried >= max(self._interval, self._rest) else None
+            return "pause" if self._pause_tried < self._fed - quiet else None
+        rest = self._rest_s * crowd * MIC_RATE_HZ
+        return "partial" if self._fed - self._tried >= max(self._interval, rest) else None
+
+    def take(self, kind: Kind) -> Decode:
+        """The decode of what it wants, which is being begun."""
+        sound = self._sound()
+        if kind == "settle":
+            sound = sound[: cut_at(sound)]
+        else:
+            self._tried = self._fed
+            if kind != "partial":
+                self._pause_tried = self._fed
+        return Decode(self._window, self._window + len(sound), kind, sound)
 
     def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Take what was decoded."""
-        self._rest = took_s * _REST * MIC_RATE_HZ
+        self._rest_s = took_s * _REST
+        if decode.start != self._window:
+            return  # a partial beside which the beginning of its sound was settled
+        good = decode.kind != "partial" or not decoded.doubt
+        newest = self._latest is None or decode.until >= self._latest[0]
         if decode.kind == "settle":
             self._settle(decode, decoded)
-        elif decode.kind == "final" or not decoded.doubt:
-            if self._latest is None or decode.until >= self._latest[0]:
-                self._latest = (decode.until, decoded)
-            self._tell_partial(decode, decoded)
+        elif good and newest:
+            self._latest = (decode.until, decoded)
         self._answer()
+        if decode.kind != "settle" and good and newest:
+            self._tell_partial(decode, decoded)  # last: the listener may raise
 
     def fail(self, error: SttError) -> None:
         """Whoever waits, asks or feeds from now on is told."""
@@ -160,12 +185,6 @@ class WhisperHearing:
         if len(self._chunks) != 1:
             self._chunks = [np.concatenate(self._chunks)]
         return self._chunks[0]
-
-    def _begin(self, kind: Literal["partial", "final"]) -> Decode:
-        self._tried = self._fed
-        if kind == "final":
-            self._pause_tried = self._fed
-        return Decode(self._fed, kind, self._sound())
 
     def _settle(self, decode: Decode, decoded: Decoded) -> None:
         sound = self._sound()[decode.until - self._window :]

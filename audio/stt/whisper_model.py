@@ -46,16 +46,35 @@ _LEAST_SAMPLES = 400
 
 @dataclass(frozen=True, slots=True)
 class WhisperSettings:
-    """What to load and how to decode; see `WhisperTranscriber`."""
+    """What to load and how to decode.
+
+    Attributes:
+        model: A folder, or a name (tiny, base.en, owner/name) in the local Hugging Face cache.
+        language: As "en" or "en-US"; None: each conversation's is detected once, on its first segment with enough
+            speech.
+        device: "auto": CUDA where there is one.
+        compute_type: As of CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
+        cpu_threads: On a CPU, for all workers together.
+        encoder_window: "full": always 30 s; "adaptive": as much as there is sound, see `encoder_frames`.
+        hot_words: Names and terms that are likely to be said.
+        initial_prompt: Text as if said before: for its style and spelling.
+        workers: Decodes at once, on a CPU; they share the weights and the threads. CUDA has one.
+    """
 
     model: str
-    language: str | None
-    device: Device
-    compute_type: str
-    cpu_threads: int
-    encoder_window: EncoderWindow
-    hot_words: str
-    initial_prompt: str
+    language: str | None = "en"
+    device: Device = "auto"
+    compute_type: str = "auto"
+    cpu_threads: int = 2
+    encoder_window: EncoderWindow = "adaptive"
+    hot_words: str = ""
+    initial_prompt: str = ""
+    workers: int = 1
+
+    @property
+    def spoken(self) -> str | None:
+        """The language without its region, as Whisper knows it."""
+        return None if self.language is None else self.language.partition("-")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +101,7 @@ class LoadedWhisper:
         device: "cpu" or "cuda".
         compute_type: What the weights really are in.
         multilingual: Whether it knows other languages than English.
+        workers: How many decodes it does at once.
     """
 
     def __init__(self, settings: WhisperSettings) -> None:
@@ -96,18 +116,20 @@ class LoadedWhisper:
         self._tokenizer_of = Tokenizer
         self._tokenizers: dict[str, Tokenizer] = {}
         self.device, self.compute_type = _device_and_type(settings)
+        self.workers = 1 if self.device == "cuda" else min(settings.workers, settings.cpu_threads)
         try:
             self._model = WhisperModel(
                 str(folder),
                 device=self.device,
                 compute_type=self.compute_type,
-                cpu_threads=settings.cpu_threads,
+                cpu_threads=settings.cpu_threads // self.workers,
+                num_workers=self.workers,
                 local_files_only=True,
             )
             self.compute_type = self._model.model.compute_type
             self.multilingual = bool(self._model.model.is_multilingual)
             self._check(self._model)
-            self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.language, retry=False)
+            self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
         except (RuntimeError, ValueError, OSError) as error:
             raise EngineLoadError(
                 f"The Whisper model in {folder} could not be loaded on {self.device} ({error}): "
@@ -204,7 +226,7 @@ class LoadedWhisper:
         mels = model.feature_extractor.mel_filters.shape[0]
         if mels != model.model.n_mels:
             raise ValueError(f"it wants {model.model.n_mels} mel bands, and preprocessor_config.json says {mels}")
-        language = self._settings.language
+        language = self._settings.spoken
         if language is not None and language not in model.supported_languages:
             known = "more than 90 languages" if self.multilingual else "English only"
             raise EngineLoadError(

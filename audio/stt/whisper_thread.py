@@ -1,6 +1,6 @@
-"""The one thread in which a Whisper model is loaded, used and let go.
+"""The threads in which a Whisper model is loaded, used and let go: as many as it has workers, mostly one.
 
-CTranslate2 lets go of the interpreter lock while it works, so a thread is enough. It is a daemon: a model that hangs
+CTranslate2 lets go of the interpreter lock while it works, so threads are enough. They are daemons: a model that hangs
 must not keep the process from ending.
 """
 
@@ -17,7 +17,7 @@ from audio.errors import SttError
 T = TypeVar("T")
 
 _WAITING_JOBS = 4
-"""A transcriber has one job under way and asks for the next when it is done; the rest is for the end of a hang."""
+"""A desk gives a worker the next job when it is done with the last; the rest is for the end of a hang."""
 
 _END_TIMEOUT_S = 1.0
 
@@ -25,18 +25,20 @@ _Job = Callable[[], None]
 
 
 class WhisperThread:
-    """Runs jobs one after another; answers come back on the event loop it was made on."""
+    """Runs jobs, as many at once as it has workers; answers come back on the event loop it was made on."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int = 1) -> None:
         """Start it. Called on the event loop."""
         self._loop = asyncio.get_running_loop()
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(_WAITING_JOBS)
+        self._workers = self._working = workers
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(_WAITING_JOBS + workers)
         self._ended = asyncio.Event()
         self._ending = False
-        threading.Thread(target=self._work, name="faster-whisper", daemon=True).start()
+        for _ in range(workers):
+            threading.Thread(target=self._work, name="faster-whisper", daemon=True).start()
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
-        """Run `job` in the thread; on the event loop, then call one of the others. Never blocks. Raises SttError."""
+        """Run `job` in a thread; on the event loop, then call one of the others. Never blocks. Raises SttError."""
 
         def work() -> None:
             try:
@@ -53,21 +55,6 @@ class WhisperThread:
         except queue.Full as full:
             raise SttError("faster-whisper hangs: load the recognizer again") from full
 
-    async def run(self, job: Callable[[], T]) -> T:
-        """The result of `job`; raises what it raises. Safe to cancel: the job goes on and nobody hears of it."""
-        answer: asyncio.Future[T] = self._loop.create_future()
-
-        def done(result: T) -> None:
-            if not answer.done():
-                answer.set_result(result)
-
-        def failed(error: Exception) -> None:
-            if not answer.done():
-                answer.set_exception(error)
-
-        self.submit(job, done, failed)
-        return await answer
-
     async def end(self) -> None:
         """Let it end after the job under way; waits a second at most. Idempotent."""
         self.give_up()
@@ -79,8 +66,9 @@ class WhisperThread:
         """Let it end after the job under way, whenever that is. Idempotent."""
         if not self._ending:
             self._ending = True
-            with contextlib.suppress(queue.Full):  # then it sees `_ending` after its next job
-                self._jobs.put_nowait(None)
+            with contextlib.suppress(queue.Full):  # then they see `_ending` after their next job
+                for _ in range(self._workers):
+                    self._jobs.put_nowait(None)
 
     def _work(self) -> None:
         while not self._ending:
@@ -90,7 +78,12 @@ class WhisperThread:
             if not self._ending:
                 job()
             del job
-        self._tell(self._ended.set)
+        self._tell(self._one_ended)
+
+    def _one_ended(self) -> None:
+        self._working -= 1
+        if self._working == 0:
+            self._ended.set()
 
     def _tell(self, call: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell

@@ -51,8 +51,10 @@ class Voice(Protocol):
         """Load, or load again after a death, and speak once into nothing. Raises EngineLoadError."""
         ...
 
-    def speak(self, text: str) -> AsyncGenerator[Chunk]:
+    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
         """The sound of one unit, chunk by chunk (at most 200 ms each), without leading silence.
+
+        `speed`: faster (above 1) or slower than the voice was set to, 0.25 to 4; engines keep to what they can.
 
         Closing the generator cancels at once: the engine stops within 20 ms. Text without anything to say gives
         no chunk. Raises TtsError.

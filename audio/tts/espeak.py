@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_
 from audio.units import Pcm
 
 log = logging.getLogger(__name__)
+
+SLOWEST_WPM, FASTEST_WPM = 80, 450
 
 _WAITING_BUFFERS = 2048
 """160 ms each: 5 minutes. The longest piece of 200 characters that was found takes 77 s."""
@@ -102,7 +104,7 @@ class EspeakVoice:
             ValueError: A number outside its range.
         """
         for key, value, low, high in (
-            ("words_per_minute", words_per_minute, 80, 450),
+            ("words_per_minute", words_per_minute, SLOWEST_WPM, FASTEST_WPM),
             ("pitch", pitch, 0, 99),
             ("target_dbfs", target_dbfs, -60, 0),
         ):
@@ -146,11 +148,14 @@ class EspeakVoice:
         self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
         self._worker, self._manner = worker, manner
 
-    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
         """The unit's sound; see `Voice.speak`. Word marks come with the library's positions."""
         worker, manner = self._worker, self._manner
         if worker is None or manner is None:
             raise TtsError("the espeak-ng voice is not loaded: load it before it speaks")
+        if speed != 1.0:
+            pace = round(min(max(self._words_per_minute * speed, SLOWEST_WPM), FASTEST_WPM))
+            manner = replace(manner, words_per_minute=pace)
         text = clean(text)
         reply = ReplySound(text, self._gain)
         for piece in pieces(text):

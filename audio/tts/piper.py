@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.tts import Chunk, WordMark
-from audio.tts.engine_thread import EngineThread, Lane
+from audio.tts.engine_thread import EngineThread, Lane, due_s
 from audio.tts.espeak_text import Piece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import find_voice, read_voice
 from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
@@ -46,44 +46,59 @@ _RAW_PHONEMES = re.compile(r"\[(?=\[)|(?<=\[)\[")
 
 
 class _Job(Generic[T]):
-    """Work on one piece of text, in the model's thread, its results on a lane."""
+    """Work on one piece of text, in the model's thread, sentence by sentence, its results on a lane."""
 
-    def __init__(self, work: Callable[[PiperModel, StopSwitch], Iterator[T]]) -> None:
+    def __init__(
+        self,
+        thread: EngineThread[PiperModel],
+        work: Callable[[PiperModel, StopSwitch], Iterator[T]],
+        due_s: float = 0.0,
+    ) -> None:
         self.lane: Lane[T] = Lane(_WAITING_SENTENCES, "Piper makes more sentences of a unit than it has letters")
+        self.thread = thread
         self._work = work
+        self._due_s = due_s
+        self._items: Iterator[T] | None = None
         self._switch = StopSwitch()
 
-    def run(self, model: PiperModel) -> None:
-        """In the model's thread."""
+    def begin(self) -> None:
+        """Let the thread work on it. Raises TtsError."""
+        self.thread.submit(self._run, self._due_s)
+
+    def _run(self, model: PiperModel) -> None:
+        """In the model's thread: the next sentence; the one after it when what is due before it is made."""
         if self.lane.cancelled:
             return
+        if self._items is None:
+            self._items = self._work(model, self._switch)
         try:
-            for item in self._work(model, self._switch):
-                self.lane.tell(item)
-                if self.lane.cancelled:
-                    return
+            item = next(self._items)
+            self.thread.made += 1
+            self.lane.tell(item)
+            self.begin()
+        except StopIteration:
+            self.lane.tell(None)
         except StoppedError:
             return
         except TtsError as failure:
             self.lane.tell(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves all later units and must live on
+            self.thread.suspect = True
             self.lane.tell(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
-        else:
-            self.lane.tell(None)
 
     def cancel(self) -> None:
         """Nobody listens any more: the model stops between two operators."""
         self.lane.cancelled = True
         self._switch.stop()
 
-    def close(self) -> None:
-        """The voice is closed: whoever listens is told so at once."""
-        self.lane.fail(TtsError("the Piper voice was closed inside a unit"))
+    def close(self, reason: str) -> None:
+        """It will not be made: whoever listens is told so at once."""
+        self.lane.fail(TtsError(reason))
         self._switch.stop()
 
 
 class PiperTts:
-    """`Voice` by Piper, with a model and a thread of its own."""
+    """`Voice` by Piper, with a model and a thread of its own, for any number of conversations."""
 
     name = "piper"
 
@@ -137,17 +152,25 @@ class PiperTts:
         self._thread: EngineThread[PiperModel] | None = None
         self._gain = 1.0
         self._detail = "not loaded"
-        self._closers: set[Callable[[], None]] = set()  # of the units being made
+        self._making: set[_Job[Any]] = set()  # whatever they give
+        self._load_lock = asyncio.Lock()
 
     @property
     def detail(self) -> str:
         return self._detail
 
     async def load(self) -> None:
-        """Load the model, or load it anew, and speak the digits into nothing to set the loudness.
+        """Load the model, and speak the digits into nothing to set the loudness.
 
+        Once loaded, it is loaded anew only where it hangs or failed: conversations that ask together share that.
         Raises EngineLoadError.
         """
+        async with self._load_lock:
+            thread = self._thread
+            if thread is None or thread.suspect or not await thread.works(self._timeout_s):
+                await self._load()
+
+    async def _load(self) -> None:
         model, reference, detail = await asyncio.to_thread(self._loaded)
         thread = EngineThread("Piper", model)
         try:
@@ -158,9 +181,18 @@ class PiperTts:
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
         self._detail = detail
-        if self._thread is not None:
-            self._thread.give_up()
+        if self._thread is not None and self._thread.suspect:
+            self._thread.retire()  # what others have it say is said
+        elif self._thread is not None:
+            self._give_up(self._thread)
         self._thread = thread
+
+    def _give_up(self, thread: EngineThread[PiperModel]) -> None:
+        """It hangs: nobody needs to wait for it any longer."""
+        thread.give_up()
+        for job in tuple(self._making):
+            if job.thread is thread:
+                job.close("Piper hangs and was given up: load the voice again")
 
     async def _measured(self, thread: EngineThread[PiperModel], reference: str, rate_hz: int) -> float:
         """The factor that makes the voice as loud as wanted. Raises TtsError."""
@@ -169,27 +201,28 @@ class PiperTts:
             for phonemes in model.phonemes(reference):
                 yield model.sentence(phonemes, switch).sound
 
-        async with aclosing(self._results(thread, _Job(work), _LOAD_TIMEOUT_S)) as results:
+        async with aclosing(self._results(_Job(thread, work), _LOAD_TIMEOUT_S)) as results:
             heard = np.concatenate([np.zeros(0, np.float32), *[sound async for sound in results]])
         if not (np.abs(heard) > 1 / FULL_SCALE).any():
             raise TtsError("it says nothing, choose another one in tts.voice")
         pcm = np.rint(np.clip(heard, -1, 1) * (FULL_SCALE - 1)).astype(np.int16)
         return gain_for(self._target_dbfs, pcm, rate_hz)
 
-    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
         """The unit's sound; see `Voice.speak`.
 
         Word marks come from the durations in the voice; where it gives none, and for words that it runs together
         or apart, they are estimated.
         """
-        thread = self._thread
-        if thread is None:
-            raise TtsError("the Piper voice is not loaded: load it before it speaks")
         text = plain(text)
         given = 0
         unheard: tuple[WordMark, ...] = ()
         for piece in pieces(text):
-            async with aclosing(self._results(thread, _Job(self._sentences(piece)), self._timeout_s)) as results:
+            thread = self._thread  # for each piece: it may be another one by now
+            if thread is None:
+                raise TtsError("the Piper voice is not loaded: load it before it speaks")
+            job = _Job(thread, self._sentences(piece, speed), due_s(asyncio.get_running_loop().time(), piece.text))
+            async with aclosing(self._results(job, self._timeout_s)) as results:
                 async for sentence in results:
                     if not sentence.pcm.size:
                         unheard += sentence.marks
@@ -202,8 +235,8 @@ class PiperTts:
 
     async def aclose(self) -> None:
         """Stop what is being said and let the model go. Idempotent."""
-        for close in tuple(self._closers):
-            close()
+        for job in tuple(self._making):
+            job.close("the Piper voice was closed inside a unit")
         if self._thread is not None:
             self._thread.give_up()
         self._thread = None
@@ -216,7 +249,7 @@ class PiperTts:
         detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail
 
-    def _sentences(self, piece: Piece) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
+    def _sentences(self, piece: Piece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
         """The work on a piece: its phonemes at once, then sentence by sentence."""
         spans = words(piece.text)
         last_pause_ms = self._sentence_pause_ms if ends_sentence(piece.text) else self._clause_pause_ms
@@ -232,27 +265,35 @@ class PiperTts:
                     if word.sentence == number
                 ]
                 pause_ms = last_pause_ms if number == len(sentences) - 1 else self._sentence_pause_ms
-                made = model.sentence(phonemes, switch)
+                made = model.sentence(phonemes, switch, speed)
                 yield finished(made, model.rate_hz, gain, pause_ms, phonemes=phonemes, words=here)
 
         return work
 
-    async def _results(self, thread: EngineThread[PiperModel], job: _Job[T], timeout_s: float) -> AsyncGenerator[T]:
+    async def _results(self, job: _Job[T], timeout_s: float) -> AsyncGenerator[T]:
         """What a job makes; closing it stops the model. Raises TtsError."""
-        self._closers.add(job.close)
+        self._making.add(job)
+        thread = job.thread
+        made = thread.made
         try:
-            thread.submit(job.run)
+            job.begin()
             while (item := await job.lane.next(timeout_s)) is not None:
                 yield item
-        except TimeoutError as hung:
-            thread.give_up()
+                made = thread.made
+        except TimeoutError as late:
+            if thread.made != made:  # it speaks, but for others
+                raise TtsError(
+                    f"Piper has too much to say: no sound for {timeout_s:g} s; choose a smaller voice"
+                ) from late
             log.warning("Piper gave no sound in time and was given up", extra={"timeout_s": timeout_s})
+            self._making.discard(job)
+            self._give_up(thread)
             raise TtsError(
                 f"Piper gave no sound for {timeout_s:g} s: load the voice again, or choose a smaller one"
-            ) from hung
+            ) from late
         finally:
             job.cancel()
-            self._closers.discard(job.close)
+            self._making.discard(job)
 
 
 def plain(text: str) -> str:

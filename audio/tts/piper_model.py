@@ -5,7 +5,7 @@ the durations of the phonemes. Not thread-safe: phonemes are made in a library w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -85,7 +85,8 @@ class PiperModel:
     ) -> None:
         """Read and check the model: 50 ms for 60 MB from a warm disk. Raises EngineLoadError."""
         config = files.config
-        manner = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=config.length_scale / speed)
+        self._length_scale = config.length_scale / speed
+        manner = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=self._length_scale)
         model, graph = _read(files)
         _check_tables(files, graph)
         session = _session(files, model, device, threads)
@@ -103,12 +104,13 @@ class PiperModel:
         # Piper would leave out the unknown ones itself, and log each of them.
         return [[symbol for symbol in sentence if symbol in known] for sentence in self._voice.phonemize(text)]
 
-    def sentence(self, phonemes: Sequence[str], switch: StopSwitch) -> SentenceSound:
-        """Speak one sentence's phonemes. Raises StoppedError, TtsError."""
+    def sentence(self, phonemes: Sequence[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
+        """Speak one sentence's phonemes, faster (above 1) or slower than set. Raises StoppedError, TtsError."""
+        manner = self._manner if speed == 1.0 else replace(self._manner, length_scale=self._length_scale / speed)
         ids = self._voice.phonemes_to_ids(list(phonemes))
         self._session.switch = switch
         try:
-            sound, samples = self._voice.phoneme_ids_to_audio(ids, self._manner, include_alignments=True)
+            sound, samples = self._voice.phoneme_ids_to_audio(ids, manner, include_alignments=True)
         except Exception as failure:
             # onnxruntime has a class of its own for every code and no root for them.
             if switch.stopped:

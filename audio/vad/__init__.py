@@ -18,11 +18,14 @@ class Voicing:
             the position after the last sample of speech, dated back and less the detector's calibrated bias
             (0 before any speech).
         probability: 0..1, of speech in this frame; kept in the trace.
+        fading: While speaking: the speech may have ended here (dated back like `edge`), as the newest sound has it;
+            None where nothing speaks for that. The state follows only if it stays so.
     """
 
     speaking: bool
     edge: Samples
     probability: float
+    fading: Samples | None = None
 
 
 class Vad(Protocol):

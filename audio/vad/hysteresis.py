@@ -29,6 +29,7 @@ class Hysteresis:
         speaking: Open now.
         began: Start of the first step of this run (while open, or while it may open).
         voiced_until: End of the last step that kept it open.
+        fading: Open, but the last step did not keep it so.
     """
 
     def __init__(self, settings: HysteresisSettings) -> None:
@@ -40,6 +41,7 @@ class Hysteresis:
         self.speaking = False
         self.began: Samples | None = None
         self.voiced_until = Samples(0)
+        self.fading = False
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
         """Take the score of [start, end)."""
@@ -48,6 +50,7 @@ class Hysteresis:
                 self.voiced_until = end
             elif end - self.voiced_until >= self._settings.hold_samples:
                 self.speaking, self.began = False, None
+            self.fading = self.speaking and self.voiced_until < end
         elif score < self._settings.open_score:
             self.began = None
         else:

@@ -59,6 +59,7 @@ class SpeechTrack:
         self._edge = Samples(0)
         self._peak_db = 0.0
         self._heard_until: Samples | None = None
+        self._fading: Samples | None = None
 
     @property
     def speaking(self) -> bool:
@@ -88,21 +89,22 @@ class SpeechTrack:
         if hysteresis.speaking and not was_speaking:
             self._open(start if hysteresis.began is None else hysteresis.began)
         elif was_speaking and not hysteresis.speaking:
-            self._close(hysteresis.voiced_until, end)
+            self._edge = self._dated_end(hysteresis.voiced_until, end)
+        self._fading = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
 
     def voicing(self, probability: float) -> Voicing:
         """The state after the newest frame."""
-        return Voicing(speaking=self.speaking, edge=self._edge, probability=probability)
+        return Voicing(speaking=self.speaking, edge=self._edge, probability=probability, fading=self._fading)
 
     def _open(self, raw: Samples) -> None:
         onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
         self._edge = Samples(max(self._edge, onset, 0))
         self._peak_db = self._levels.frame_db
 
-    def _close(self, raw: Samples, now: Samples) -> None:
+    def _dated_end(self, raw: Samples, now: Samples) -> Samples:
         dated = min(raw - self._bias_samples, now)
         since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
         last = self._levels.last_sound(since, Samples(max(dated, raw)), self._peak_db - _ECHO_DB)
         if last is not None:
             dated = min(dated, last)
-        self._edge = Samples(min(max(dated, self._edge), now))
+        return Samples(min(max(dated, self._edge), now))

@@ -20,7 +20,8 @@ from rich.console import Console
 from assistant import build
 from assistant.config import load_settings
 from assistant.demo import demo
-from assistant.session import NOT_HEARD, Engines
+from assistant.engines import Engines
+from assistant.session import NOT_HEARD
 from audio.recording import open_recording
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
 from audio.tts.espeak_library import EspeakLibrary
@@ -44,7 +45,8 @@ async def engines_of(*overrides: str) -> AsyncGenerator[tuple[Engines, build.Wor
     try:
         yield engines, workshop
     finally:
-        await build.close(engines, pytest.fail)
+        await build.close(engines.transcriber, pytest.fail)
+        await workshop.aclose(pytest.fail)
 
 
 def pid_of(engines: Engines) -> int:

@@ -10,7 +10,8 @@ from llm_server import answer, serving
 from assistant import build
 from assistant.build import Workshop, turn_settings
 from assistant.config import load_settings
-from assistant.session import Engines
+from assistant.engines import Engines
+from assistant.turn_end import BALANCED
 from audio.errors import EngineLoadError
 from llm.chat import Answering, Finished, Message, Token
 
@@ -46,7 +47,8 @@ def asked(shop: Workshop, messages: Sequence[Message]) -> tuple[str, str]:
         try:
             return await said(engines, messages)
         finally:
-            await build.close(engines, pytest.fail)
+            await build.close(engines.transcriber, pytest.fail)
+            await shop.aclose(pytest.fail)
 
     return asyncio.run(scene())
 
@@ -57,7 +59,7 @@ def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() ->
     by, text = asked(shop, WHAT_TIME)
     assert by == "skills"
     assert text.startswith("It's ")
-    assert [chosen.stage for chosen in shop.chosen] == ["vad", "stt", "tts", "llm"]
+    assert [chosen.stage for chosen in shop.chosen] == ["tts", "llm", "vad", "stt"]
     assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in shop.fallbacks
 
 
@@ -112,7 +114,8 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
             try:
                 return await said(engines, messages)
             finally:
-                await build.close(engines, pytest.fail)
+                await build.close(engines.transcriber, pytest.fail)
+                await shop.aclose(pytest.fail)
 
     who, text = asyncio.run(scene())
     assert who == by
@@ -139,14 +142,16 @@ def test_the_settings_reach_turn_taking() -> None:
     made = turn_settings(load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings)
     assert (made.hangover_ms, made.speculate_after_ms) == (700, 120)
     assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings).hangover_ms == 333
-    assert turn_settings(load_settings(None, {}, []).settings).speculate_after_ms is None
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings).patience is None
+    assert turn_settings(load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings).speculate_after_ms is None
+    assert turn_settings(load_settings(None, {}, []).settings).patience == BALANCED
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])
 def test_every_detector_can_be_chosen(engine: str) -> None:
     async def scene() -> Workshop:
         shop = workshop(f"vad.engine={engine}")
-        vad, _ = await shop._vad()
+        vad, _ = shop._make_vads()
         assert vad.name == engine
         return shop
 

@@ -1,13 +1,15 @@
 """The history: nothing is remembered that was not heard."""
 
 from assistant.conversation import Conversation
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
 from assistant.script import Script
 from assistant.turn_events import ReplyId
 from audio.tts import WordMark
 from audio.units import ReplySamples
-from llm.chat import Message
+from llm.chat import FunctionCall, Message
 
 SYSTEM = Message("system", "Be brief.")
+FIRST = ReplyId(1, 1)
 
 
 def spoken(text: str) -> Script:
@@ -21,10 +23,20 @@ def spoken(text: str) -> Script:
     return script
 
 
+def say(conversation: Conversation, text: str, *, continues: bool = False) -> Item:
+    return conversation.said(conversation.reserve(), text, continues=continues)
+
+
+def typed(name: str, text: str) -> Said:
+    return Said(ItemId(name), text, spoken=False)
+
+
 def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
     conversation = Conversation("Be brief.", max_turns=5)
-    conversation.commit(ReplyId(1, 1), "what time is it")
-    assert conversation.heard(ReplyId(1, 1), spoken("It is ten o'clock."), ReplySamples(250)) == "It is"
+    say(conversation, "what time is it")
+    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
+    assert conversation.heard(FIRST, ReplySamples(250), complete=True) == "It is"
+    assert conversation.find(item) == Answered(item, "It is", complete=False)
     assert conversation.messages("and now") == (
         SYSTEM,
         Message("user", "what time is it"),
@@ -33,39 +45,114 @@ def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
     )
 
 
+def test_an_answer_that_was_heard_whole_is_complete() -> None:
+    conversation = Conversation("", max_turns=5)
+    item = conversation.answering(FIRST, spoken("Hello."))
+    conversation.heard(FIRST, ReplySamples(100), complete=True)
+    assert conversation.find(item) == Answered(item, "Hello.")
+
+
+def test_a_client_that_heard_less_cuts_further() -> None:
+    conversation = Conversation("", max_turns=5)
+    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
+    conversation.heard(FIRST, ReplySamples(400), complete=True)
+    assert conversation.truncate(item, ReplySamples(100)) == "It"
+    assert conversation.messages() == (Message("assistant", "It"),)
+    assert conversation.truncate(ItemId("item_99"), ReplySamples(100)) is None
+
+
 def test_asking_for_messages_remembers_nothing() -> None:
     conversation = Conversation("", max_turns=5)
     assert conversation.messages("hello") == conversation.messages("hello") == (Message("user", "hello"),)
 
 
-def test_a_retracted_turn_leaves_no_trace() -> None:
+def test_a_person_who_goes_on_is_one_message() -> None:
     conversation = Conversation("Be brief.", max_turns=5)
-    conversation.commit(ReplyId(1, 1), "a small coffee")
-    conversation.retract(ReplyId(1, 1))
-    assert conversation.messages("a small coffee with milk") == (SYSTEM, Message("user", "a small coffee with milk"))
+    say(conversation, "a small coffee")
+    conversation.answering(FIRST, Script())
+    conversation.retract(FIRST)
+    joined = (SYSTEM, Message("user", "a small coffee with milk"))
+    assert conversation.messages("with milk", continues=True) == joined
+    say(conversation, "with milk", continues=True)
+    assert conversation.messages() == joined
+    assert [type(item) for item in conversation.items] == [Said, Said]
 
 
 def test_nothing_heard_means_no_assistant_message() -> None:
     conversation = Conversation("", max_turns=5)
-    conversation.commit(ReplyId(1, 1), "hello")
-    conversation.heard(ReplyId(1, 1), spoken("Hello there."), ReplySamples(0))
+    say(conversation, "hello")
+    conversation.answering(FIRST, spoken("Hello there."))
+    conversation.heard(FIRST, ReplySamples(0), complete=True)
     assert conversation.messages("are you there") == (Message("user", "hello"), Message("user", "are you there"))
 
 
 def test_a_greeting_has_no_user_message() -> None:
     conversation = Conversation("", max_turns=5)
-    conversation.commit(ReplyId(1, 1), "")
-    conversation.heard(ReplyId(1, 1), spoken("Hello."), ReplySamples(100))
+    conversation.answering(FIRST, spoken("Hello."))
+    conversation.heard(FIRST, ReplySamples(100), complete=True)
     assert conversation.messages("hi") == (Message("assistant", "Hello."), Message("user", "hi"))
 
 
-def test_old_turns_are_forgotten() -> None:
+def test_old_turns_are_forgotten_whole() -> None:
     conversation = Conversation("Be brief.", max_turns=2)
     for turn in range(1, 5):
-        conversation.commit(ReplyId(turn, 1), f"turn {turn}")
-    assert conversation.messages("now") == (
+        say(conversation, f"turn {turn}")
+        say(conversation, "and more", continues=True)
+        conversation.answering(ReplyId(turn, 1), spoken("Yes."))
+        conversation.heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
+    assert conversation.messages() == (
         SYSTEM,
-        Message("user", "turn 3"),
-        Message("user", "turn 4"),
-        Message("user", "now"),
+        Message("user", "turn 3 and more"),
+        Message("assistant", "Yes."),
+        Message("user", "turn 4 and more"),
+        Message("assistant", "Yes."),
+    )
+
+
+def test_a_client_that_adds_without_end_is_bounded() -> None:
+    conversation = Conversation("", max_turns=1)
+    for number in range(1000):
+        conversation.insert(Instructed(ItemId(f"note {number}"), "note"))
+    assert len(conversation.items) == 50
+
+
+def test_one_time_instructions_replace_the_others() -> None:
+    conversation = Conversation("Be brief.", max_turns=5)
+    assert conversation.messages("hi", instructions="Sing.")[0] == Message("system", "Sing.")
+    assert conversation.messages("hi", instructions="") == (Message("user", "hi"),)
+
+
+def test_a_client_puts_items_where_it_wants_them() -> None:
+    conversation = Conversation("", max_turns=5)
+    assert conversation.insert(typed("a", "one"))
+    assert conversation.insert(typed("c", "three"))
+    assert conversation.insert(typed("b", "two"), after=ItemId("a"))
+    assert conversation.insert(Instructed(ItemId("first"), "Count."), after=ItemId("root"))
+    assert not conversation.insert(typed("d", "four"), after=ItemId("nowhere"))
+    assert [item.id for item in conversation.items] == ["first", "a", "b", "c"]
+    assert conversation.delete(ItemId("b"))
+    assert not conversation.delete(ItemId("b"))
+    assert [message.content for message in conversation.messages()] == ["Count.", "one", "three"]
+
+
+def test_an_id_that_a_client_took_is_not_given_again() -> None:
+    conversation = Conversation("", max_turns=5)
+    conversation.insert(typed("item_1", "mine"))
+    assert conversation.reserve() == "item_2"
+
+
+def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> None:
+    conversation = Conversation("", max_turns=5)
+    say(conversation, "weather?")
+    call = FunctionCall("call_1", "weather", "{}")
+    called = conversation.called(call)
+    assert conversation.find(called.id) == Called(called.id, "call_1", "weather", "{}")
+    assert conversation.messages() == (Message("user", "weather?"),)
+    say(conversation, "hello?")
+    conversation.insert(Returned(ItemId("r"), "call_1", "sunny"))
+    assert conversation.messages() == (
+        Message("user", "weather?"),
+        Message("assistant", "", (call,)),
+        Message("tool", "sunny", call_id="call_1"),
+        Message("user", "hello?"),
     )

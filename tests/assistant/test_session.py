@@ -1,13 +1,16 @@
 """Whole conversations in virtual time; scripted are only the people and the engines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from rehearsal import LoudnessVad, Performance, Rehearsal, Says
 
-from assistant.facts import ReplyCut, SpeechStarted, TurnTaken, UnitSpoken
-from assistant.session import NOT_HEARD, SessionSettings
+from assistant.engines import SessionSettings
+from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnTaken
+from assistant.items import ItemId, Said
+from assistant.session import NOT_HEARD, Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
+from assistant.turn_events import ReplyId
 from assistant.turns import TurnSettings
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmUnreachable
@@ -47,10 +50,24 @@ def test_what_is_shown_comes_in_order() -> None:
     performance = Rehearsal([TIME]).perform()
     shown = [(type(fact).__name__, at_ms) for at_ms, fact in performance.facts]
     names = [name for name, _ in shown]
-    assert names == ["SpeechStarted", "TurnTaken", "UnitSpoken", "UnitSpoken", "TurnFinished"]
-    assert performance.told(SpeechStarted) == [SpeechStarted(1000.0)]
-    assert performance.told(TurnTaken) == [TurnTaken(1, "what time is it", rough=False)]
-    assert performance.told(UnitSpoken) == [UnitSpoken(1, "It is ten o'clock."), UnitSpoken(1, "Anything else?")]
+    assert [name for name in names if name != "WordsPlaced"] == [
+        "SpeechStarted",
+        "TurnTaken",
+        "ReplyBegun",
+        "UnitSpoken",
+        "UnitSpoken",
+        "ReplySent",
+        "TurnFinished",
+    ]
+    item = ItemId("item_1")
+    said = Said(item, "what time is it", spoken=True)
+    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, item)]
+    (taken,) = performance.told(TurnTaken)
+    assert taken == TurnTaken(1, "what time is it", False, said, 1800.0, "spoken")
+    assert performance.units == ["It is ten o'clock.", "Anything else?"]
+    assert performance.told(ReplySent) == [
+        ReplySent(ReplyId(1, 1), "It is ten o'clock. Anything else?", None, None, None, None)
+    ]
 
 
 def test_the_sound_leaves_when_the_trace_says() -> None:
@@ -103,7 +120,7 @@ def test_an_interruption_cuts_the_history_at_the_last_whole_word() -> None:
     # Sound began at about 2.6 s, five words a second; the floor was taken at 3.5 s.
     assert first.words is not None
     assert first.words.assistant == "It is ten o'clock"
-    assert performance.told(ReplyCut) == [ReplyCut(1, "It is ten o'clock")]
+    assert performance.told(ReplyCut) == [ReplyCut(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
     assert rehearsal.model.asked[1] == (
         Message("system", "Be brief."),
         Message("user", "what time is it"),
@@ -300,7 +317,7 @@ def test_a_stuck_reply_is_said_and_nobody_is_told_that_somebody_spoke() -> None:
     (record,) = performance.records
     assert performance.troubles == ["the reply by scripted model got stuck and was given up"]
     assert record.error == performance.troubles[0]
-    assert performance.told(SpeechStarted) == [SpeechStarted(1000.0)]
+    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
     assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"
 
 
@@ -465,3 +482,30 @@ def test_louder_is_louder_from_the_answer_on() -> None:
     assert second is not None
     before, after = loudness(performance, first + 50, first + 150), loudness(performance, second + 20, second + 120)
     assert after == pytest.approx(2 * before, rel=0.1)
+
+
+LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
+
+
+def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | None = None) -> Rehearsal:
+    """A reply from 2.2 s on, into which another is asked for; perhaps it is cancelled 200 ms later."""
+    rehearsal = Rehearsal([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
+    rehearsal.at(2600, lambda: rehearsal.session.request(after_reply=True))
+    if cancelled is not None:
+        rehearsal.at(2800, lambda: cancelled(rehearsal.session))
+    rehearsal.perform()
+    return rehearsal
+
+
+def test_a_request_waits_for_the_end_of_the_reply() -> None:
+    assert len(requested_into_a_reply().model.asked) == 2
+
+
+def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
+    """Else it was answered once more after that."""
+    assert len(requested_into_a_reply(Says(3200, 4000, "no wait")).model.asked) == 2
+
+
+def test_a_request_that_waits_is_made_when_the_reply_is_dropped_unless_it_is_too() -> None:
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel(request_too=True)).model.asked) == 1

@@ -5,11 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assistant.turn_end import Estimate, Patience
 from assistant.turn_events import (
     Asked,
+    Cancelled,
+    Cleared,
     CloseSegment,
     Commit,
     DiscardSegment,
@@ -20,6 +24,7 @@ from assistant.turn_events import (
     Event,
     Heard,
     Interrupt,
+    Judged,
     NothingSaid,
     NotTranscribed,
     OpenSegment,
@@ -30,6 +35,8 @@ from assistant.turn_events import (
     ReplyId,
     Retract,
     Started,
+    Submitted,
+    TakeDown,
     Transcribe,
     Transcribed,
     Unduck,
@@ -56,7 +63,7 @@ class Scene:
     def __init__(self, settings: TurnSettings | None = None) -> None:
         self.turns = Turns(settings or TurnSettings())
         self.now_ms = 0.0
-        self.edge_ms = 0.0
+        self.edge_ms = self.onset_ms = 0.0
         self.speaking = False
         self.effects: list[Effect] = []
 
@@ -73,6 +80,17 @@ class Scene:
 
     def silence(self, ms: float) -> tuple[Effect, ...]:
         return self._go(ms, speaking=False)
+
+    def fading(self, ms: float) -> tuple[Effect, ...]:
+        """The detector has not closed yet, but hears no voice any more."""
+        if self.speaking:
+            self.onset_ms, self.edge_ms, self.speaking = self.edge_ms, self.now_ms, False
+        told: tuple[Effect, ...] = ()
+        for _ in range(0, int(ms), 20):
+            self.now_ms += 20
+            voicing = Voicing(True, at(self.onset_ms), 0.1, fading=at(self.edge_ms))
+            told += self.tell(Heard(at(self.now_ms), voicing))
+        return told
 
     def _go(self, ms: float, *, speaking: bool) -> tuple[Effect, ...]:
         if speaking != self.speaking:
@@ -114,8 +132,8 @@ def test_a_plain_turn() -> None:
     assert scene.silence(20) == (Transcribe(FIRST, SegmentId(at(200)), at(1300)), Endpoint(1))
     assert scene.floor() is Floor.ENDED
     assert scene.transcribed(FIRST, " what time is it ") == (
-        Prepare(FIRST, "what time is it"),
-        Commit(FIRST, "what time is it", at(1300)),
+        Prepare(FIRST, "what time is it", "what time is it"),
+        Commit(FIRST, "what time is it", "what time is it", at(1300)),
         CloseSegment(SegmentId(at(200)), 1),
     )
     assert scene.floor() is Floor.REPLY
@@ -135,10 +153,10 @@ def test_speculation_prepares_before_the_endpoint_and_commits_at_it() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
     scene.voice(800)
     assert scene.silence(100) == (Transcribe(FIRST, SegmentId(0), at(800)),)
-    assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello"),)
+    assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello", "hello"),)
     assert scene.floor() is Floor.USER
     assert scene.silence(280) == ()
-    assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", at(800)), CloseSegment(SegmentId(0), 1))
+    assert scene.silence(20) == (Endpoint(1), Commit(FIRST, "hello", "hello", at(800)), CloseSegment(SegmentId(0), 1))
 
 
 def test_going_on_before_the_commit_drops_the_attempt() -> None:
@@ -151,7 +169,7 @@ def test_going_on_before_the_commit_drops_the_attempt() -> None:
     assert scene.silence(100) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(1420)),)
     assert scene.transcribed(FIRST, "a small coffee") == ()  # late words of the dropped attempt
     scene.transcribed(ReplyId(1, 2), "a small coffee with milk")
-    assert Commit(ReplyId(1, 2), "a small coffee with milk", at(1420)) in scene.silence(300)
+    assert Commit(ReplyId(1, 2), "a small coffee with milk", "a small coffee with milk", at(1420)) in scene.silence(300)
 
 
 def test_going_on_while_the_words_are_awaited_reopens_the_turn() -> None:
@@ -171,8 +189,8 @@ def test_going_on_before_anything_was_heard_retracts_and_joins() -> None:
     scene.voice(500)
     assert Transcribe(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
     assert scene.transcribed(ReplyId(1, 2), "with milk") == (
-        Prepare(ReplyId(1, 2), "a small coffee with milk"),
-        Commit(ReplyId(1, 2), "a small coffee with milk", at(2320)),
+        Prepare(ReplyId(1, 2), "a small coffee with milk", "with milk"),
+        Commit(ReplyId(1, 2), "a small coffee with milk", "with milk", at(2320)),
         CloseSegment(segment, 1),
     )
 
@@ -265,7 +283,9 @@ def test_a_retracted_greeting_leaves_no_words() -> None:
     assert Retract(FIRST) in scene.voice(20)
     scene.voice(500)
     scene.silence(400)
-    assert Prepare(ReplyId(1, 2), "what time is it") in scene.transcribed(ReplyId(1, 2), "what time is it")
+    assert Prepare(ReplyId(1, 2), "what time is it", "what time is it") in scene.transcribed(
+        ReplyId(1, 2), "what time is it"
+    )
 
 
 def test_roughness_survives_a_retraction() -> None:
@@ -296,7 +316,7 @@ def test_a_cough_after_a_retracted_reply_still_answers_the_words_before() -> Non
     scene.replying("what time is it")
     scene.voice(200)
     scene.silence(400)
-    assert Commit(ReplyId(1, 2), "what time is it", at(2000)) in scene.transcribed(ReplyId(1, 2), "")
+    assert Commit(ReplyId(1, 2), "what time is it", "", at(2000)) in scene.transcribed(ReplyId(1, 2), "")
 
 
 def test_lost_words_are_answered_with_an_apology() -> None:
@@ -305,7 +325,7 @@ def test_lost_words_are_answered_with_an_apology() -> None:
     scene.silence(400)
     assert scene.tell(NotTranscribed(at(800), FIRST, SegmentId(0))) == (
         Prepare(FIRST, "", unheard=True),
-        Commit(FIRST, "", at(300)),
+        Commit(FIRST, "", "", at(300)),
         CloseSegment(SegmentId(0), 1),
     )
 
@@ -339,7 +359,7 @@ def test_a_voice_that_never_ends_is_answered_once() -> None:
     scene = Scene(TurnSettings(max_turn_s=2))
     assert Endpoint(1) in scene.voice(2000)
     assert scene.voice(500) == ()  # it goes on, and does not reopen the turn
-    assert Commit(FIRST, "blah", at(2000)) in scene.transcribed(FIRST, "blah")
+    assert Commit(FIRST, "blah", "blah", at(2000)) in scene.transcribed(FIRST, "blah")
     assert scene.voice(3000) == ()  # nor does it interrupt
     scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
     assert scene.voice(3000) == ()
@@ -363,7 +383,7 @@ def test_a_greeting_waits_for_nobody_and_yields_to_everybody() -> None:
     fresh = Scene()
     assert fresh.tell(Asked(at(0), "greeting", "Hello.")) == (
         Prepare(FIRST, "Hello.", recited=True),
-        Commit(FIRST, "", None, origin="greeting"),
+        Commit(FIRST, "", "", None, origin="greeting"),
     )
 
 
@@ -378,7 +398,7 @@ def test_an_announcement_waits_until_nobody_speaks() -> None:
     second = ReplyId(2, 1)
     assert scene.silence(20) == (
         Prepare(second, "Your timer is done.", recited=True),
-        Commit(second, "", None, origin="announcement"),
+        Commit(second, "", "", None, origin="announcement"),
     )
 
 
@@ -393,16 +413,216 @@ def test_an_announcement_that_nobody_heard_is_made_again() -> None:
     assert Prepare(ReplyId(2, 1), "Your timer is done.", recited=True) in scene.silence(20)
 
 
-def test_a_typed_message_takes_the_floor() -> None:
+def test_a_request_takes_the_floor() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(100)
-    assert scene.tell(Asked(at(scene.now_ms), "typed", "stop")) == (
+    assert scene.tell(Asked(at(scene.now_ms), "requested")) == (
         DiscardSegment(SegmentId(at(1500)), 1),
-        Interrupt(reply, "typed"),
-        Prepare(ReplyId(2, 1), "stop"),
-        Commit(ReplyId(2, 1), "stop", None, origin="typed"),
+        Interrupt(reply, "requested"),
+        Prepare(ReplyId(2, 1), ""),
+        Commit(ReplyId(2, 1), "", "", None, origin="requested"),
     )
+
+
+def test_a_request_that_was_retracted_is_still_answered() -> None:
+    scene = Scene()
+    scene.tell(Asked(at(0), "requested"))
+    assert Retract(FIRST) in scene.voice(20)
+    scene.voice(300)
+    scene.silence(400)
+    again = ReplyId(1, 2)
+    assert scene.transcribed(again, "")[:2] == (Prepare(again, ""), Commit(again, "", "", at(320)))
+
+
+# ---- early attempts -----------------------------------------------------------------------------------------
+
+EARLY = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=60)
+
+
+def test_an_attempt_begins_before_the_detector_is_sure() -> None:
+    scene = Scene(EARLY)
+    scene.voice(800)
+    assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800)),)
+    assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello", "hello"),)
+
+
+def test_a_dip_in_the_voice_drops_it_again() -> None:
+    scene = Scene(EARLY)
+    scene.voice(800)
+    scene.fading(60)
+    assert scene.voice(20) == (Drop(FIRST, "went on"),)
+
+
+def test_words_asked_for_early_are_asked_for_again() -> None:
+    scene = Scene(EARLY)
+    scene.voice(800)
+    scene.fading(40)
+    scene.transcribed(FIRST, "turn on the")
+    again = ReplyId(1, 2)
+    assert scene.silence(20) == (Transcribe(again, SegmentId(0), at(800)),)
+    assert scene.transcribed(again, "Turn on the lamp.") == (
+        Drop(FIRST, "other words"),
+        Prepare(again, "Turn on the lamp.", "Turn on the lamp."),
+    )
+    assert scene.transcribed(FIRST, "late") == ()
+
+
+def test_the_same_words_again_change_nothing() -> None:
+    scene = Scene(EARLY)
+    scene.voice(800)
+    scene.fading(40)
+    scene.transcribed(FIRST, "turn on the lamp")
+    scene.fading(20)
+    again = ReplyId(1, 2)
+    assert scene.transcribed(again, "Turn on the lamp.") == (Drop(again, "same words"),)
+    assert Commit(FIRST, "turn on the lamp", "turn on the lamp", at(800)) in scene.silence(400)
+
+
+def test_no_answer_before_the_words_are_settled() -> None:
+    scene = Scene(TurnSettings(hangover_ms=60, speculate_after_ms=40, settle_ms=60))
+    scene.voice(800)
+    scene.fading(40)
+    scene.transcribed(FIRST, "turn on the")
+    scene.fading(20)
+    assert scene.silence(400)[0] == Endpoint(1)
+    assert [type(effect) for effect in scene.transcribed(ReplyId(1, 2), "turn on the lamp")] == [
+        Drop,
+        Prepare,
+        Commit,
+        CloseSegment,
+    ]
+
+
+# ---- how long a silence is waited for -----------------------------------------------------------------------
+
+
+def judged(scene: Scene, probability: float, silence_ms: float, segment: int = 0) -> tuple[Effect, ...]:
+    estimate = Estimate(probability, silence_ms, 650.0, "sound")
+    return scene.tell(Judged(at(scene.now_ms), SegmentId(segment), estimate))
+
+
+PATIENCE = Patience(floor_ms=180, ceiling_ms=900, threshold=0.8)
+
+
+@pytest.mark.parametrize(("probability", "silence_ms"), [(0.99, 180), (0.5, 720), (0.01, 900)])
+def test_a_turn_that_sounds_finished_ends_sooner(probability: float, silence_ms: int) -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, patience=PATIENCE))
+    scene.voice(800)
+    scene.silence(60)
+    scene.transcribed(FIRST, "hello")
+    judged(scene, probability, 200)
+    assert Endpoint(1) not in scene.silence(silence_ms - 80)
+    assert Endpoint(1) in scene.silence(20)
+
+
+def test_an_estimate_of_another_silence_says_nothing() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, patience=PATIENCE))
+    scene.voice(800)
+    scene.silence(60)
+    judged(scene, 0.99, 60, segment=77)
+    assert scene.silence(200) == ()
+    judged(scene, 0.99, 260)
+    assert Endpoint(1) in scene.silence(20)
+
+
+def test_who_goes_on_is_judged_anew() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, patience=PATIENCE))
+    scene.voice(800)
+    scene.silence(60)
+    judged(scene, 0.99, 60)
+    scene.voice(200)
+    assert scene.silence(380) == ()
+
+
+# ---- what the client decides --------------------------------------------------------------------------------
+
+
+def test_without_turn_detection_silence_ends_nothing() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(500)
+    assert scene.silence(3000) == ()
+    assert scene.tell(Submitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), Endpoint(1))
+    assert scene.transcribed(FIRST, "hello") == (
+        TakeDown(1, "hello", "hello", at(500)),
+        CloseSegment(SegmentId(0), 1),
+    )
+    assert scene.turns.floor is Floor.IDLE
+
+
+def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(500)
+    scene.tell(Submitted(at(500)))
+    assert scene.tell(Asked(at(500), "requested")) == ()
+    assert scene.transcribed(FIRST, "hello") == (
+        Prepare(FIRST, "hello", "hello"),
+        Commit(FIRST, "hello", "hello", at(500)),
+        CloseSegment(SegmentId(0), 1),
+    )
+
+
+def test_silence_that_is_submitted_is_taken_down_as_nothing() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.silence(500)
+    assert scene.tell(Submitted(at(500))) == (TakeDown(1, "", "", at(500)),)
+
+
+def test_without_turn_detection_a_voice_interrupts_nothing() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.tell(Asked(at(0), "requested"))
+    effects = scene.voice(2000)
+    assert [type(effect) for effect in effects] == [OpenSegment]
+    scene.silence(400)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (Started(2, at(0)),)
+
+
+def test_what_was_said_into_a_reply_can_be_submitted() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.tell(Asked(at(0), "requested"))
+    scene.voice(500)
+    second = ReplyId(2, 1)
+    assert scene.tell(Submitted(at(500))) == (
+        Interrupt(FIRST, "client"),
+        Started(2, at(0)),
+        Transcribe(second, SegmentId(0), at(500)),
+        Endpoint(2),
+    )
+
+
+def test_a_client_that_decides_is_told_the_words_and_asks() -> None:
+    scene = Scene(TurnSettings(answers=False))
+    scene.voice(500)
+    scene.silence(400)
+    assert scene.transcribed(FIRST, "hello")[0] == TakeDown(1, "hello", "hello", at(500))
+    scene.tell(Asked(at(1000), "requested"))
+    assert scene.turns.floor is Floor.REPLY
+
+
+def test_a_reply_that_may_not_be_interrupted_plays_on() -> None:
+    scene = Scene(TurnSettings(interruptible=False))
+    scene.replying(words_heard=3, audible=True)
+    assert [type(effect) for effect in scene.voice(2000)] == [OpenSegment]
+    assert [type(effect) for effect in scene.silence(200)] == [DiscardSegment]
+    assert scene.turns.floor is Floor.REPLY
+
+
+def test_what_is_cleared_was_never_said() -> None:
+    scene = Scene()
+    scene.voice(500)
+    assert scene.tell(Cleared(at(500))) == (
+        DiscardSegment(SegmentId(0), 1),
+        NothingSaid(1, at(500), at(500), "cleared"),
+    )
+    assert scene.voice(300) == (), "the same stretch of voice opens no other turn"
+
+
+def test_a_client_cancels_a_reply() -> None:
+    scene = Scene()
+    assert scene.tell(Cancelled(at(0))) == ()
+    reply = scene.replying(words_heard=3, audible=True)
+    assert scene.tell(Cancelled(at(scene.now_ms))) == (Interrupt(reply, "client"),)
+    assert scene.turns.floor is Floor.IDLE
 
 
 # ---- any order of events ------------------------------------------------------------------------------------
@@ -459,12 +679,12 @@ class World:
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended
                 assert self.open_segment == effect.segment
-                assert not [reply for reply in self.live if self.live[reply] != "committed"], "two attempts at once"
+                asked = [reply for reply in self.live if self.live[reply] != "committed"]
+                assert len(asked) <= 1, "more than an attempt and the same once more"
                 self.live[effect.reply] = "asked"
                 self.asked_segment[effect.reply] = effect.segment
                 self.ask(effect)
             case Prepare():
-                assert effect.text or effect.unheard
                 assert self.live.setdefault(effect.reply, "asked") == "asked"
                 self.live[effect.reply] = "prepared"
             case Endpoint():
@@ -496,6 +716,11 @@ class World:
                 self.ducked = False
             case NothingSaid():
                 self.end(effect.turn, "nothing")
+            case TakeDown():
+                for reply in [reply for reply in self.live if reply.turn == effect.turn]:
+                    assert self.live.pop(reply) == "asked", "prepared a reply that nobody wants"
+                    self.ended.add(reply)
+                self.end(effect.turn, "taken down")
 
     def end(self, turn: int, how: str) -> None:
         assert turn not in self.outcome, "a turn ended twice"
@@ -534,6 +759,11 @@ class World:
         return reply.turn * 7 + reply.attempt
 
 
+def request(at: Samples) -> Event:
+    return Asked(at, "requested")
+
+
+CLIENT: list[Callable[[Samples], Event]] = [request, Submitted, Cleared, Cancelled]
 stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
 hangovers = st.integers(100, 1500)
 
@@ -548,9 +778,16 @@ hangovers = st.integers(100, 1500)
     ),
     reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=4),
     texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
-    typed=st.lists(st.integers(0, 600), max_size=2),
+    client=st.lists(
+        st.tuples(st.integers(0, 600), st.sampled_from([request, Submitted, Cleared, Cancelled])), max_size=6
+    ),
     rings=st.lists(st.integers(0, 600), max_size=2),
     max_turn_s=st.sampled_from([1.0, 60.0]),
+    manual=st.booleans(),
+    answers=st.booleans(),
+    interruptible=st.booleans(),
+    hold=st.integers(0, 5),
+    settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
 )
 def test_whatever_happens(
     stretches: list[tuple[int, int]],
@@ -559,24 +796,46 @@ def test_whatever_happens(
     stt_delays_ms: list[float | None],
     reply_lengths_ms: list[float | None],
     texts: list[str],
-    typed: list[int],
+    client: list[tuple[int, Callable[[Samples], Event]]],
     rings: list[int],
     max_turn_s: float,
+    manual: bool,
+    answers: bool,
+    interruptible: bool,
+    hold: int,
+    settle_ms: float,
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
-    config = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=speculate_ms, max_turn_s=max_turn_s)
+    config = TurnSettings(
+        hangover_ms,
+        speculate_ms,
+        settle_ms,
+        max_turn_s=max_turn_s,
+        manual=manual,
+        answers=answers,
+        interruptible=interruptible,
+    )
     world = World(Turns(config), stt_delays_ms, [length and float(length) for length in reply_lengths_ms], texts)
     frames = [speaking for voiced, silent in stretches for speaking in [True] * voiced + [False] * silent]
     frames += [False] * 4000  # 80 s: longer than every deadline
-    edge, speaking_before = Samples(0), False
-    for number, speaking in enumerate(frames):
-        if speaking != speaking_before:
-            edge, speaking_before = Samples(number * FRAME_SAMPLES), speaking
+    edge, began, voiced_before = Samples(0), Samples(0), False
+    held = hold  # frames of silence after which the detector closes
+    for number, voiced in enumerate(frames):
+        if voiced != voiced_before:
+            edge, voiced_before = Samples(number * FRAME_SAMPLES), voiced
+            began = edge if voiced and held >= hold else began
+        held = 0 if voiced else held + 1
         end = Samples((number + 1) * FRAME_SAMPLES)
         world.until(end)
-        world.tell(Heard(end, Voicing(speaking, edge, float(speaking))))
-        if number in typed:
-            world.tell(Asked(end, "typed", "typed text"))
+        if voiced or held > hold:
+            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, float(voiced))))
+        else:
+            world.tell(Heard(end, Voicing(True, began, 0.0, fading=edge)))
+        for when, told in client:
+            if number == when:
+                world.tell(told(end))
+        if manual and number == len(frames) - 3900:
+            world.tell(Submitted(end))  # else a turn stays open, as the client wishes
         if number in rings:
             world.tell(Asked(end, "announcement", "a timer rings"))
     assert world.turns.floor is Floor.IDLE, "stuck"
@@ -610,12 +869,15 @@ events = st.one_of(
         st.just(SegmentId(0)),
     ),
     st.builds(Partial, st.integers(0, 10**6), st.just(words("mhm"))),
-    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "announcement", "typed"]), st.just("x")),
+    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "announcement", "requested"]), st.just("x")),
+    st.builds(Submitted, st.integers(0, 10**6)),
+    st.builds(Cleared, st.integers(0, 10**6)),
+    st.builds(Cancelled, st.integers(0, 10**6)),
 )
 
 
-@given(st.lists(events, max_size=60))
-def test_no_order_of_events_raises(told: list[Event]) -> None:
-    turns = Turns(TurnSettings())
+@given(st.lists(events, max_size=60), st.builds(TurnSettings, manual=st.booleans(), answers=st.booleans()))
+def test_no_order_of_events_raises(told: list[Event], config: TurnSettings) -> None:
+    turns = Turns(config)
     for event in told:
         turns.tell(event)

@@ -219,3 +219,44 @@ def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) 
         tracemalloc.stop()
     assert after - before < 4_096
     assert peak - before < 65_536
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rate_hz=st.sampled_from([16_000, 24_000, 44_100]),
+    events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "finish"]))),
+)
+def test_what_was_put_in_and_what_has_come_make_up_the_line(
+    rate_hz: int, events: list[tuple[float, int, str]]
+) -> None:
+    line = MicrophoneLine(rate_hz)
+    now_s, cut, came = 100.0, 0, 0
+    for wait_s, size, what in events:
+        now_s += wait_s
+        if what == "push":
+            frames = line.push(np.zeros(size, np.int16), now_s)
+            came += size
+        else:
+            frames = line.finish() if what == "finish" else line.idle(now_s)
+        cut += sum(len(frame.pcm) for frame in frames)
+        assert abs(line.received - came * 16_000 / rate_hz) <= 1 + len(events)  # half a sample for each flush
+        assert line.filled.before(Samples(cut)) <= cut
+    cut += sum(len(frame.pcm) for frame in line.finish())
+    assert line.received + line.filled.before(Samples(cut)) == cut
+
+
+def test_every_sample_is_found_where_it_was_sent() -> None:
+    line = MicrophoneLine(16_000)
+    frames = []
+    sent, now_s = 0, 10.0
+    for size, silent_s in ((320, 0.0), (1000, 0.5), (333, 0.3), (320, 0.0), (7, 2.0), (999, 0.2)):
+        now_s += size / 16_000
+        frames += kept(line.push(np.arange(sent + 1, sent + size + 1, dtype=np.int16), now_s))
+        sent += size
+        frames += tick(line, now_s, now_s + silent_s)
+        now_s += silent_s
+    frames += kept(line.finish())
+    sound = sound_of(frames)
+    for position in np.flatnonzero(sound):
+        assert sound[position] == position + 1 - line.filled.before(Samples(int(position)))
+    assert line.received == sent == np.count_nonzero(sound)

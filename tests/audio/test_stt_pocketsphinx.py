@@ -217,6 +217,26 @@ def test_a_killed_process_is_noticed_and_replaced() -> None:
     asyncio.run(scenario())
 
 
+@slow
+def test_one_that_was_renewed_hears_as_one_that_is_new() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            fresh = await heard(transcriber, "pocketsphinx_goforward")
+            await heard(transcriber, "python-docs-sample_audio")
+            transcriber.open(SegmentId(0), ignore)  # left open by who has gone
+            assert transcriber.renew()
+            assert await heard(transcriber, "pocketsphinx_goforward") == fresh
+            assert transcriber.renew()
+            hearing = transcriber.open(SegmentId(0), ignore)
+            await hearing.words()
+            hearing.cancel()
+            await transcriber.load()  # its own means were forgotten with the conversation
+            assert await heard(transcriber, "pocketsphinx_goforward") == fresh
+        assert not transcriber.renew()
+
+    asyncio.run(scenario())
+
+
 async def _failure(hearing: Hearing) -> str:
     try:
         await hearing.words()

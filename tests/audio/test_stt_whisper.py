@@ -164,7 +164,10 @@ def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Deco
         assert heard.until == SEGMENT + samples_of_s(0.1 + seconds_of(4) + 0.2)
         assert len(decodes.asked) == before
         assert decodes.asked[-1][2], "what serves as final may use the full window"
-        await listener.hear(quiet(0.2))  # now more than 200 ms of it were not decoded
+        await listener.hear(quiet(0.2))  # as after the hangover
+        assert (await listener.hearing.words()).text == "what time is it"
+        assert len(decodes.asked) == before
+        await listener.hear(quiet(0.5))  # now more than 700 ms of it were not decoded
         await listener.hearing.words()
         assert len(decodes.asked) == before + 1
 
@@ -246,7 +249,9 @@ def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes
         long.hearing.close()
         assert transcriber.detail.endswith(", de")
         await transcriber.load()
-        await Listener(transcriber).hear(loud(1))
+        again = Listener(transcriber)
+        await again.hear(loud(1))
+        await again.hearing.words()
         assert decodes.asked[-1][1] == "de"
 
     run(engine(path, language=None), scene)
@@ -418,11 +423,11 @@ def test_a_loop_ends_early(tmp_path: Path) -> None:
     path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
 
     async def scene(transcriber: WhisperTranscriber) -> None:
-        desk = transcriber._desk  # the model itself is asked
-        assert desk is not None
-        features = desk.model.features(loud(20))
-        encoded = desk.model.encode(features, 3000)
-        assert len(desk.model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
-        assert len(desk.model.generate(encoded, "en", samples_of_s(2)).text.split()) == 44
+        model = transcriber._model._desk.model  # the model itself is asked
+        assert model is not None
+        features = model.features(loud(20))
+        encoded = model.encode(features, 3000)
+        assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
+        assert len(model.generate(encoded, "en", samples_of_s(2)).text.split()) == 44
 
     run(engine(path), scene)

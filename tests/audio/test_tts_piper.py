@@ -18,7 +18,7 @@ from audio.tts import Chunk, Voice, WordMark
 from audio.tts.espeak import EspeakVoice
 from audio.tts.espeak_text import words
 from audio.tts.piper import PiperTts, plain
-from audio.tts.piper_model import PiperModel, StopSwitch
+from audio.tts.piper_model import PiperModel
 from audio.tts.sound import CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
 from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
@@ -251,7 +251,7 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
         await unit.aclose()
         await until_free(voice)
         took_s = loop.time() - began_s
-        assert not voice._closers
+        assert not voice._making
         after = await said(voice, "Hello.")
         await voice.aclose()
         return took_s, before, after
@@ -333,7 +333,7 @@ class TestEnds:
     def test_a_failure_inside_a_unit_says_nothing_of_its_words(
         self, tones: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(_self: PiperModel, _phonemes: list[str], _switch: StopSwitch) -> None:
+        def broken(*_: object) -> None:
             raise RuntimeError("Hello")
 
         async def failing() -> None:

@@ -1,0 +1,127 @@
+"""Recordings with labels, cut into the segments that the assistant's own turn taking would hand to a recognizer."""
+
+import json
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from audio.errors import AudioFileError
+from audio.recording import open_recording
+from audio.units import Pcm, Samples, samples_of_ms, samples_of_s
+from audio.wav import WavMicrophone
+
+SHIPPED = "recordings/conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One line of a manifest: speech in a recording.
+
+    Attributes:
+        name: For whoever looks a result up.
+        file: The recording.
+        start_s: Its first speech, from the beginning of the recording.
+        end_s: The end of its last speech.
+        transcript: What is said; None where nobody wrote it down.
+    """
+
+    name: str
+    file: Path
+    start_s: float
+    end_s: float
+    transcript: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One segment.
+
+    Attributes:
+        label: What it was cut by.
+        pcm: Its sound: the pre-roll, the speech, and the silence after which the words are asked for.
+        onset: Its first sample of speech.
+    """
+
+    label: Label
+    pcm: Pcm
+    onset: Samples
+
+
+def read_labels(manifest: Path | None) -> list[Label]:
+    """The labels of a manifest (None: of the shipped conversation); lines without speech are left out.
+
+    A manifest has one JSON object a line: `file` (relative to the manifest), `speech_start_s` and `speech_end_s`, and
+    if known `id` and `transcript`.
+
+    Raises AudioFileError: which line cannot be used, and why.
+    """
+    if manifest is None:
+        return list(_shipped())
+    try:
+        lines = manifest.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise AudioFileError(f"{manifest} cannot be read ({error}); name a file of JSON lines.") from error
+    labels = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            label = _label(json.loads(line), manifest)
+        except (ValueError, TypeError, KeyError) as error:
+            raise AudioFileError(
+                f"{manifest}, line {number} is no label ({error}): wanted is a JSON object with file, speech_start_s "
+                "and speech_end_s."
+            ) from error
+        labels += [label] if label is not None else []
+    if not labels:
+        raise AudioFileError(f"{manifest} has no line with speech_start_s and speech_end_s: label some recordings.")
+    return labels
+
+
+async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
+    """The segment that a label gives. Raises AudioFileError.
+
+    Args:
+        label: Of `read_labels`.
+        before_ms: The pre-roll.
+        after_ms: From the end of speech to the asking for words; silence where the recording ends sooner.
+    """
+    recording = open_recording(label.file)
+    if label.end_s > recording.duration_s:
+        raise AudioFileError(
+            f"{label.file} is {recording.duration_s:.1f} s long, and its label ends at {label.end_s:.1f} s: correct it."
+        )
+    microphone = WavMicrophone(recording, tail_s=after_ms / 1000 + 0.1, realtime=False)
+    async with aclosing(microphone.frames()) as frames:
+        sound = np.concatenate([frame.pcm.copy() async for frame in frames])  # a frame's samples are lent
+    speech = samples_of_s(label.start_s)
+    start = max(0, speech - samples_of_ms(before_ms))
+    end = samples_of_s(label.end_s) + samples_of_ms(after_ms)
+    return Clip(label, sound[start:end], Samples(speech - start))
+
+
+def _label(line: object, manifest: Path) -> Label | None:
+    if not isinstance(line, dict):
+        raise TypeError("it is no object")
+    if "speech_start_s" not in line or "speech_end_s" not in line:
+        return None
+    start_s, end_s = float(str(line["speech_start_s"])), float(str(line["speech_end_s"]))
+    if not 0 <= start_s < end_s < float("inf"):
+        raise ValueError(f"speech from {start_s:g} to {end_s:g} s")
+    file = str(line["file"])
+    transcript = line.get("transcript")
+    return Label(
+        str(line.get("id", file)), manifest.parent / file, start_s, end_s, str(transcript) if transcript else None
+    )
+
+
+def _shipped() -> Iterator[Label]:
+    package = files("assistant")
+    turns = json.loads((package / f"{SHIPPED}.json").read_text(encoding="utf-8"))
+    for number, turn in enumerate(turns, start=1):
+        file = Path(str(package / f"{SHIPPED}.wav"))
+        yield Label(f"turn {number}", file, turn["start_s"], turn["end_s"], turn["words"])

@@ -1,0 +1,154 @@
+"""Every engine alone, by stage and name, for whoever examines engines and holds no conversation.
+
+Beside build.py the only module that names concrete ones. The workshop there makes the engines of one conversation: one
+of each stage, or none at all if one of them is missing. Who looks for what works needs each by itself.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+from assistant.model_catalogue import Kind
+from assistant.models import Need, at_hand, is_piper_voice, missing, needed
+from assistant.settings import EndpointSection, Settings
+from audio.errors import EngineLoadError
+from audio.stt import Transcriber
+from audio.tts import Voice
+from audio.vad import Vad
+from llm.chat import ChatModel
+
+Stage = Literal["vad", "stt", "tts", "llm"]
+
+ENGINES: tuple[tuple[Stage, str], ...] = (
+    ("vad", "silero"),
+    ("vad", "cascade"),
+    ("vad", "webrtc"),
+    ("stt", "faster-whisper"),
+    ("stt", "pocketsphinx"),
+    ("tts", "piper"),
+    ("tts", "espeak-ng"),
+    ("llm", "skills"),
+)
+"""All there are without a network."""
+
+_KIND: Mapping[str, Kind] = {"faster-whisper": "whisper", "piper": "piper"}
+
+
+def need_of(settings: Settings, engine: str) -> Need | None:
+    """The model that an engine would need with these settings, whether they ask for it or not; None: it needs none."""
+    voice = settings.tts.voice
+    needs = needed(
+        language=settings.assistant.language,
+        stt_engine="faster-whisper",
+        stt_model=settings.stt.model,
+        tts_engine="piper",
+        voice=voice if is_piper_voice(voice) else "",
+    )
+    return next((need for need in needs if need.kind == _KIND.get(engine)), None)
+
+
+def lacking(settings: Settings, engine: str) -> str:
+    """What an engine lacks, as `models.missing` says it; "" if nothing."""
+    need = need_of(settings, engine)
+    return "" if need is None or at_hand(need) is not None else missing(need)
+
+
+def vad(name: str) -> Vad:
+    """A voice activity detector. Raises EngineLoadError."""
+    # Imported on use: each costs 50-200 ms.
+    if name == "silero":
+        from audio.vad.silero import SileroVad  # noqa: PLC0415
+
+        return SileroVad()
+    if name == "cascade":
+        from audio.vad.cascade import CascadeVad  # noqa: PLC0415
+
+        return CascadeVad()
+    from audio.vad.webrtc import WebrtcVad  # noqa: PLC0415
+
+    return WebrtcVad()
+
+
+def transcriber(settings: Settings, name: str) -> Transcriber:
+    """A recognizer, not loaded yet."""
+    stt, language = settings.stt, settings.assistant.language
+    if name == "pocketsphinx":
+        from assistant.skills.skills import understood_sentences  # noqa: PLC0415
+        from audio.stt.pocketsphinx import PocketsphinxTranscriber  # noqa: PLC0415
+
+        return PocketsphinxTranscriber(understood_sentences() if settings.skills.enabled else (), language=language)
+    from audio.stt.whisper import WhisperTranscriber  # noqa: PLC0415
+
+    return WhisperTranscriber(
+        stt.model,
+        language=language,
+        device=stt.device,
+        compute_type=stt.compute_type,
+        cpu_threads=stt.threads,
+        encoder_window=stt.encoder_window,
+        hot_words=stt.hot_words,
+        initial_prompt=stt.initial_prompt,
+    )
+
+
+def voice(settings: Settings, name: str) -> Voice:
+    """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
+    tts, language = settings.tts, settings.assistant.language
+    if name == "espeak-ng":
+        from assistant.build import ESPEAK_WORDS_PER_MINUTE  # noqa: PLC0415
+        from audio.tts.espeak import EspeakVoice  # noqa: PLC0415
+
+        return EspeakVoice(
+            language=language,
+            voice=None if not tts.voice or is_piper_voice(tts.voice) else tts.voice,
+            words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
+            target_dbfs=tts.volume_dbfs,
+            timeout_s=tts.timeout_s,
+        )
+    from audio.tts.piper import PiperTts  # noqa: PLC0415
+
+    need = need_of(settings, name)
+    place = None if need is None else at_hand(need)
+    if place is None:
+        raise EngineLoadError(f"the Piper voice is not at hand ({lacking(settings, name)}).")
+    return PiperTts(
+        str(place),
+        language=language,
+        speaker=tts.speaker or None,
+        speed=tts.speed,
+        target_dbfs=tts.volume_dbfs,
+        threads=settings.stt.threads,
+        timeout_s=tts.timeout_s,
+    )
+
+
+def skills(settings: Settings) -> ChatModel:
+    """The built-in answers, not loaded yet."""
+    from assistant.skills.chat import SkillsChat  # noqa: PLC0415
+    from assistant.skills.skills import Skills  # noqa: PLC0415
+
+    return SkillsChat(Skills(), lambda: datetime.now().astimezone(), settings.assistant.language)
+
+
+def key_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> str | None:
+    """The key of an endpoint, if it has one and it is set."""
+    return environ.get(endpoint.api_key_env) or None if endpoint.api_key_env else None
+
+
+def chat(
+    settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str], *, max_tokens: int, timeout_s: float
+) -> ChatModel:
+    """The model of one endpoint, for a short question. Raises ValueError for what can never work."""
+    from llm.openai import OpenAIChat  # noqa: PLC0415
+
+    return OpenAIChat(
+        endpoint.name,
+        endpoint.url,
+        endpoint.model,
+        api_key=key_of(endpoint, environ),
+        first_token_timeout_s=timeout_s,
+        token_gap_timeout_s=settings.llm.token_gap_timeout_s,
+        connect_timeout_s=settings.llm.connect_timeout_s,
+        max_tokens=max_tokens,
+        temperature=settings.llm.temperature,
+    )

@@ -1,0 +1,69 @@
+"""What a conversation runs on, and what it is asked to be like."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assistant.deeds import Deeds
+from assistant.judge import Listener
+from assistant.turn_end import TurnEndEstimator
+from audio.stt import Transcriber
+from audio.tts import Voice
+from audio.vad import Vad
+from llm.chat import PLAIN, ChatModel, ChatOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines of one conversation; owned by whoever built them.
+
+    Attributes:
+        spare_vad: Takes over, and says so, if `vad` fails.
+        deeds: What answers do besides being spoken.
+        turn_end: Judges whether a turn is over; None: nobody does.
+        listener: Smart Turn, for the judge; None where it is not at hand.
+        understands: Whether words are, whole, a sentence that needs no model.
+        say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
+    """
+
+    vad: Vad
+    spare_vad: Vad
+    transcriber: Transcriber
+    model: ChatModel
+    voice: Voice
+    deeds: Deeds
+    say: Callable[[str], str] = str
+    turn_end: TurnEndEstimator | None = None
+    listener: Listener | None = None
+    understands: Callable[[str], bool] = lambda _text: False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Deadlines of the stages.
+
+    Attributes:
+        greeting: Said at the beginning; "" for none.
+        reads: The conversation's language is one whose grammar the estimate of turn ends knows.
+    """
+
+    stt_timeout_s: float = 3.0
+    voice_timeout_s: float = 3.0
+    greeting: str = ""
+    reads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What replies are to be like; a client may change it at any time, or for one reply.
+
+    Attributes:
+        spoken: Replies are made into sound; else they come as text only.
+        speed: How fast to speak; 1 is the voice's own pace.
+        options: What the model is asked for besides an answer.
+        instructions: For this reply, in place of the conversation's; None: those.
+    """
+
+    spoken: bool = True
+    speed: float = 1.0
+    options: ChatOptions = PLAIN
+    instructions: str | None = None

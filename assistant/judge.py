@@ -1,0 +1,155 @@
+"""Gathers what tells an end of turn from a pause, and has it estimated: at a silence, and with every news in it.
+
+frame ─▶ prosody ─┐
+words ────────────┼─▶ estimate ─▶ turn taking: how long this silence is waited for
+Smart Turn ───────┘
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from assistant.turn_end import Estimate, Evidence, TurnEndEstimator
+from assistant.turn_end_priors import PauseHabits, expected_answer
+from audio.errors import EngineError
+from audio.frame import Frame
+from audio.prosody import ProsodyTrack
+from audio.prosody_features import prosody_at
+from audio.ring import Ring
+from audio.stt import SegmentId
+from audio.units import Pcm, Samples, ms_of_samples, samples_of_s
+from audio.vad import Voicing
+
+LEAD_S = 0.7
+"""Sound from before the onset that Smart Turn hears too."""
+
+SMART_TIMEOUT_S = 0.5
+"""Later than that its answer decides nothing any more."""
+
+
+class Listener(Protocol):
+    """Something that hears how finished the last seconds sound (Smart Turn)."""
+
+    async def probability(self, pcm: Pcm) -> float:
+        """That the turn is over after this sound, 0..1. Raises EngineError."""
+        ...
+
+
+@dataclass(slots=True)
+class _Silence:
+    """The silence at hand, and what is known in it."""
+
+    segment: SegmentId
+    end: Samples
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class Judge:
+    """Of one conversation; lives on the event loop.
+
+    Attributes:
+        estimator: Makes a probability of the evidence.
+        listener: Smart Turn; None where it is not at hand.
+        understands: Whether words are, whole, a sentence that needs no model.
+        reads: The words are of a language whose grammar the estimate knows.
+        told: Hears every estimate.
+        complain: Told what goes wrong, in one sentence.
+        tasks: Owns what takes time; set before the first frame.
+    """
+
+    estimator: TurnEndEstimator
+    listener: Listener | None
+    understands: Callable[[str], bool]
+    reads: bool
+    told: Callable[[SegmentId, Estimate], None]
+    complain: Callable[[str], None]
+    tasks: asyncio.TaskGroup = field(init=False)
+    _track: ProsodyTrack = field(default_factory=ProsodyTrack)
+    _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(8.0)))
+    _at: Samples = Samples(0)
+    _onset: Samples | None = None
+    _silent_since: Samples | None = None
+    _silence: _Silence | None = None
+    _habits: PauseHabits = field(default_factory=PauseHabits)
+    _assistant_said: str = ""
+
+    # ---- what is heard ----
+
+    def hear(self, frame: Frame, voicing: Voicing) -> None:
+        """A frame went by."""
+        self._at = frame.end
+        self._track.push(frame, voicing)
+        self._ring.write(frame.start, frame.pcm)
+        if self._onset is None:
+            return
+        if not voicing.speaking:
+            self._silent_since = voicing.edge
+        elif voicing.fading is None:
+            self._silence = None
+            if self._silent_since is not None:
+                self._habits = self._habits.with_pause(ms_of_samples(voicing.edge - self._silent_since))
+                self._silent_since = None
+
+    def began(self, onset: Samples) -> None:
+        """Somebody began to speak."""
+        self._onset = onset
+        self._silent_since = self._silence = None
+
+    def ended(self, *, turn: bool) -> None:
+        """What was said is over; `turn`: and it was one."""
+        self._onset = self._silent_since = self._silence = None
+        if turn:
+            self._habits = self._habits.with_turn()
+
+    def assistant_said(self, text: str) -> None:
+        """What of the reply was heard: a question expects an answer."""
+        self._assistant_said = text
+
+    # ---- a silence ----
+
+    def silence(self, segment: SegmentId, end: Samples) -> None:
+        """A silence began at `end`, or is dated anew; more will be known in a moment."""
+        if self._onset is None:
+            return
+        prosody = prosody_at(self._track, self._onset, end)
+        known = self._silence
+        if known is not None and known.segment == segment:
+            known.end, known.evidence = end, replace(known.evidence, prosody=prosody)
+            self._estimate(known)
+            return
+        evidence = Evidence(0.0, prosody, habits=self._habits, expected=expected_answer(self._assistant_said))
+        self._silence = _Silence(segment, end, evidence)
+        self._estimate(self._silence)
+        if self.listener is not None:
+            since = Samples(max(self._ring.oldest, self._onset - samples_of_s(LEAD_S)))
+            sound = self._ring.read(since, self._at)
+            self.tasks.create_task(self._listen(self.listener, self._silence, sound), name=f"smart turn {segment}")
+
+    def words(self, segment: SegmentId, text: str) -> None:
+        """The words of the whole turn, as the recognizer has them in this silence."""
+        silence = self._silence
+        if silence is None or silence.segment != segment:
+            return
+        known = self.understands(text)
+        silence.evidence = replace(silence.evidence, text=text if self.reads else None, known_sentence=known)
+        self._estimate(silence)
+
+    async def _listen(self, listener: Listener, silence: _Silence, sound: Pcm) -> None:
+        try:
+            async with asyncio.timeout(SMART_TIMEOUT_S):
+                probability = await listener.probability(sound)
+        except TimeoutError:
+            return
+        except EngineError as error:
+            self.listener = None
+            self.complain(f"turn ends are judged by sound and words only from here on: {error}")
+            return
+        if self._silence is silence:
+            silence.evidence = replace(silence.evidence, smart=probability)
+            self._estimate(silence)
+
+    def _estimate(self, silence: _Silence) -> None:
+        lasted_ms = ms_of_samples(self._at - silence.end)
+        self.told(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))

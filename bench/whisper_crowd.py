@@ -1,0 +1,132 @@
+"""How long finals take when several conversations share one Whisper model: one decode at a time, or two.
+
+    python -m bench.whisper_crowd [--shapes tiny base] [--conversations 1 4 8] [--workers 1 2] [--rounds 3]
+
+Each conversation is a person who speaks for 1.5 to 4 s, is answered for as long, and speaks again, at the pace of real
+time; the words are asked for after a silence of `--after` ms, and what is measured is the time until they are there.
+Weights are random in true shapes; as in `bench.engines`, a decode says 4 tokens for each second and is in no doubt.
+Settings take turns, round by round, so that a busy machine is busy for all of them.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+from assistant.waterfall import nearest_rank
+from audio.errors import SttError
+from audio.stt import SegmentId, whisper_model
+from audio.stt.whisper_model import WhisperSettings
+from audio.stt.whisper_shared import SharedWhisper, WhisperSeat
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from synthetic_whisper import SHAPES, loud, quiet, random_whisper
+
+DEADLINE_S = 3.0
+"""As `stt.timeout_s`: words that come later are lost."""
+
+FRAME_S = FRAME_SAMPLES / MIC_RATE_HZ
+
+
+@dataclass(slots=True)
+class Heard:
+    """What one setting gave.
+
+    Attributes:
+        finals_ms: From the question to the words.
+        lost: Finals that did not come within the deadline.
+    """
+
+    finals_ms: list[float] = field(default_factory=list)
+    lost: int = 0
+
+
+async def converse(seat: WhisperSeat, heard: Heard, chance: random.Random, until_s: float, after_ms: int) -> None:
+    """One conversation, until then on the loop's clock."""
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(chance.uniform(0, 2.5))
+    number = 0
+    while loop.time() < until_s:
+        number += 1
+        sound = np.concatenate([quiet(0.3), loud(chance.uniform(1.5, 4)), quiet(after_ms / 1000)])
+        hearing = seat.open(SegmentId(number), lambda _words: None)
+        began_s = loop.time()
+        for frame, at in enumerate(range(0, len(sound) - FRAME_SAMPLES + 1, FRAME_SAMPLES)):
+            await asyncio.sleep(began_s + frame * FRAME_S - loop.time())
+            hearing.feed(sound[at : at + FRAME_SAMPLES])
+        asked_s = loop.time()
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await hearing.words()
+        except (TimeoutError, SttError):
+            heard.lost += 1
+        heard.finals_ms.append((loop.time() - asked_s) * 1000)
+        hearing.close()
+        await asyncio.sleep(chance.uniform(1.5, 4))
+
+
+async def crowd(model: Path, workers: int, conversations: int, heard: Heard, options: argparse.Namespace) -> None:
+    """So many conversations at once on one model."""
+    settings = WhisperSettings(str(model), device="cpu", cpu_threads=options.threads, workers=workers)
+    shared = SharedWhisper(settings)
+    await shared.load()
+    until_s = asyncio.get_running_loop().time() + options.seconds
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(conversations):
+            chance = random.Random(number)  # the same people for each setting
+            tasks.create_task(converse(shared.transcriber(), heard, chance, until_s, options.after))
+    await shared.aclose()
+
+
+def measure(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, int, int, Heard]]:
+    """Round by round: shape, conversations, workers, and what was heard in all rounds so far."""
+    heard: dict[tuple[str, int, int], Heard] = defaultdict(Heard)
+    models = {shape: random_whisper(folder / shape, SHAPES[shape]) for shape in options.shapes}
+    for _ in range(options.rounds):
+        for shape, model in models.items():
+            for conversations in options.conversations:
+                for workers in options.workers:
+                    one = heard[shape, conversations, workers]
+                    asyncio.run(crowd(model, workers, conversations, one, options))
+                    yield shape, conversations, workers, one
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=["tiny", "base"])
+    parser.add_argument("--conversations", nargs="+", type=int, default=[1, 4, 8])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--threads", type=int, default=2, help="for all workers together")
+    parser.add_argument("--after", type=int, default=400, help="ms of silence after which the words are asked for")
+    parser.add_argument("--seconds", type=float, default=25, help="of each round")
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    sys.setswitchinterval(0.0005)  # as the program sets it
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
+        patch.object(whisper_model, "_TOKENS_PER_S", 4),
+        patch.object(whisper_model, "doubt", return_value=""),
+    ):
+        for shape, conversations, workers, heard in measure(options, Path(folder)):
+            p50_ms, p95_ms = (nearest_rank(heard.finals_ms, share) for share in (50, 95))
+            print(
+                f"{shape} | {conversations} | {workers} x {options.threads // workers} | {len(heard.finals_ms)} | "
+                f"{p50_ms:.0f} / {p95_ms:.0f} | {heard.lost} | load {os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

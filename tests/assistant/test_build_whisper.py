@@ -1,0 +1,56 @@
+"""The model of faster-whisper is loaded once, for all conversations."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from synthetic_whisper import loud, scripted_whisper, seconds_of
+
+from assistant import build
+from assistant.build import Workshop
+from assistant.config import load_settings
+from assistant.engines import Engines
+from audio.errors import EngineLoadError
+from audio.stt import SegmentId
+from audio.stt.whisper_model import LoadedWhisper, WhisperSettings
+
+WORDS = "what time is it".split()
+
+
+async def heard(engines: Engines, words: int) -> str:
+    hearing = engines.transcriber.open(SegmentId(0), lambda _words: None)
+    hearing.feed(loud(seconds_of(words)))
+    text = (await hearing.words()).text
+    hearing.close()
+    return text
+
+
+@pytest.mark.slow
+def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = scripted_whisper(tmp_path / "whisper", WORDS)
+    overrides = ["stt.engine=faster-whisper", f"stt.model={model}", "stt.device=cpu", "tts.engine=espeak-ng"]
+    loadings: list[int] = []
+    load = LoadedWhisper.__init__
+
+    def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
+        loadings.append(settings.workers)
+        load(loaded, settings)
+
+    monkeypatch.setattr(LoadedWhisper, "__init__", loading)
+
+    async def scene() -> None:
+        workshop = Workshop(load_settings(None, {}, overrides).settings, {})
+        await workshop.open()
+        assert len(loadings) == 1, "before the first conversation"
+        many = await asyncio.gather(*(workshop.engines() for _ in range(8)))
+        texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
+        assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
+        await build.close(many[0].transcriber, pytest.fail)
+        assert await heard(many[1], 2) == "what time"
+        assert [chosen.name for chosen in workshop.chosen if chosen.stage == "stt"] == ["faster-whisper"]
+        await workshop.aclose(pytest.fail)
+        with pytest.raises(EngineLoadError, match="stopped by its owner"):
+            await many[1].transcriber.load()
+        assert len(loadings) == 1
+
+    asyncio.run(scene())

@@ -1,0 +1,79 @@
+"""`repartee endpoints` from outside: the commands, their help, and one line for a mistake."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+CLOSED = "http://127.0.0.1:9/v1"
+
+
+def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [REPARTEE, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.toml").write_text("# mine\n[turn]\nprofile = 'eager'\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_an_endpoint_is_added_listed_and_removed(folder: Path) -> None:
+    before = (folder / "config.toml").read_text(encoding="utf-8")
+    done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"added to config.toml: near (m at {CLOSED})" in done.stdout
+    listed = repartee(folder, "endpoints")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "configured (config.toml)" in listed.stdout
+    assert "refuses connections: start the server" in listed.stdout
+    assert '"near"' in repartee(folder, "config").stdout
+    done = repartee(folder, "endpoints", "remove", "near")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "config.toml").read_text(encoding="utf-8") == before
+
+
+def test_another_file_can_be_named(folder: Path) -> None:
+    done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m", "--config", "new.toml")
+    assert "made new.toml: near" in done.stdout
+    assert "near" not in (folder / "config.toml").read_text(encoding="utf-8")
+    assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("endpoints", "remove", "near"), 'config.toml: "near": no such endpoint; there is none'),
+        (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
+        (("endpoints", "add", "near", "--url", "h:1"), "url must be an http:// or https:// address"),
+        (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
+        (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:
+    done = repartee(folder, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_names_the_commands_and_options(folder: Path) -> None:
+    help_of_endpoints = repartee(folder, "endpoints", "--help").stdout
+    for word in ("add", "remove", "--config"):
+        assert word in help_of_endpoints
+    help_of_add = repartee(folder, "endpoints", "add", "--help").stdout
+    for word in ("--url", "--model", "--api-key-env", "--config"):
+        assert word in help_of_add
+    assert "--llm" in repartee(folder, "demo", "--help").stdout

@@ -1,0 +1,64 @@
+"""Looking for servers while the engines load: nothing waits for it, and nothing is left of it."""
+
+import asyncio
+
+import pytest
+from llm_server import Wait, serving, status
+
+from assistant.local_search import beside
+
+MODELS = {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]}
+
+
+def port_of(url: str) -> int:
+    return int(url.removesuffix("/v1").rpartition(":")[2])
+
+
+def test_what_is_found_meanwhile_is_there_afterwards() -> None:
+    async def run() -> None:
+        async with serving() as server:
+            server.models = status(200, MODELS)
+            async with beside([port_of(server.url)], wanted=True) as found:
+                assert found == []
+                async with asyncio.timeout(5):
+                    await server.quiet.wait()
+            assert [seen.name for seen in found] == ["vLLM"]
+
+    asyncio.run(run())
+
+
+def test_nobody_waits_for_a_slow_one() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        async with serving() as server:
+            server.models = (Wait(30),)
+            began_s = loop.time()
+            async with beside([port_of(server.url)], wanted=True) as found:
+                await asyncio.sleep(0.05)
+            assert loop.time() - began_s < 0.3
+            assert found == []
+            async with asyncio.timeout(2):
+                await server.quiet.wait()
+
+    asyncio.run(run())
+
+
+def test_nobody_is_asked_unless_wanted() -> None:
+    async def run() -> None:
+        async with serving() as server:
+            async with beside([port_of(server.url)], wanted=False) as found:
+                await asyncio.sleep(0.05)
+            assert (found, server.connections) == ([], 0)
+
+    asyncio.run(run())
+
+
+def test_what_fails_meanwhile_fails_as_it_is() -> None:
+    async def run() -> None:
+        async with serving() as server:
+            server.models = (Wait(30),)
+            async with beside([port_of(server.url)], wanted=True):
+                raise KeyError("engine")
+
+    with pytest.raises(KeyError, match="engine"):
+        asyncio.run(run())

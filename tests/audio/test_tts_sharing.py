@@ -1,0 +1,263 @@
+"""One voice for several conversations: whose unit is made next, and who loads it again."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import aclosing
+
+import pytest
+from synthetic_piper import tone_voice
+
+from audio.errors import TtsError
+from audio.tts.engine_thread import EngineThread, due_s
+from audio.tts.piper import PiperTts
+from audio.tts.piper_model import PiperModel, SentenceSound, StopSwitch
+
+LONG = "The lamp is on. The door is shut. The kettle is on the table. The room is warm."
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tone_voice(tmp_path_factory.mktemp("voices")))
+
+
+class Watched:
+    """How often a voice was loaded, and which sentences it made, each held until it is let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.loadings = 0
+        self.made: list[int] = []  # phonemes
+        self.broken = 0  # so many phonemes cannot be spoken
+        self.go = threading.Event()
+        self.go.set()
+        self.begun = threading.Event()
+        load, sentence = PiperModel.__init__, PiperModel.sentence
+
+        def loading(model: PiperModel, *args: object, **settings: object) -> None:
+            self.loadings += 1
+            load(model, *args, **settings)  # type: ignore[arg-type]  # as they came
+
+        def making(model: PiperModel, phonemes: list[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
+            self.made.append(len(phonemes))
+            self.begun.set()
+            assert self.go.wait(10)
+            if len(phonemes) == self.broken:
+                raise RuntimeError("out of memory")
+            return sentence(model, phonemes, switch, speed)
+
+        monkeypatch.setattr(PiperModel, "__init__", loading)
+        monkeypatch.setattr(PiperModel, "sentence", making)
+
+    def hold(self) -> None:
+        """From the next sentence on."""
+        self.made.clear()
+        self.begun.clear()
+        self.go.clear()
+
+    async def held(self) -> None:
+        """Wait until a sentence is begun."""
+        assert await asyncio.to_thread(self.begun.wait, 5)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(monkeypatch)
+
+
+async def said(voice: PiperTts, text: str) -> int:
+    """Samples of sound."""
+    async with aclosing(voice.speak(text)) as chunks:
+        return sum([chunk.pcm.size async for chunk in chunks])
+
+
+async def error(voice: PiperTts, text: str) -> str:
+    with pytest.raises(TtsError) as raised:
+        await said(voice, text)
+    return str(raised.value)
+
+
+def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
+    order: list[str] = []
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+    thread: EngineThread[list[str]] = EngineThread("fake", order)
+
+    def hold(_engine: list[str]) -> None:
+        begun.set()
+        assert go.wait(5)
+
+    def job(name: str) -> Callable[[list[str]], None]:
+        return lambda engine: engine.append(name)
+
+    def in_parts(engine: list[str]) -> None:
+        engine.append("part")
+        if engine.count("part") == 1:
+            thread.submit(job("short"), 2)  # it comes while the first part is made
+        if engine.count("part") < 3:
+            thread.submit(in_parts, 3)
+
+    thread.submit(hold)
+    assert begun.wait(5)
+    thread.submit(lambda _: ended.set(), 9)
+    thread.submit(job("late"), 5)
+    thread.submit(in_parts, 3)
+    thread.submit(job("one"), 1)
+    thread.submit(job("two"), 1)
+    go.set()
+    assert ended.wait(5)
+    assert order == ["one", "two", "part", "short", "part", "part", "late"]
+    thread.give_up()
+
+
+def test_a_long_text_is_not_put_off_for_ever() -> None:
+    assert due_s(10.0, "x" * 60) > due_s(12.0, "Yes.")
+    assert due_s(10.0, "x" * 60) < due_s(14.0, "Yes.")
+
+
+def test_a_first_unit_does_not_wait_behind_a_long_text(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        await voice.load()
+        watched.hold()
+        order: list[str] = []
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            long = tasks.create_task(said(voice, LONG))
+            long.add_done_callback(lambda _: order.append("long"))
+            await watched.held()
+            for _ in range(2):
+                short = tasks.create_task(said(voice, "Yes,"))
+                short.add_done_callback(lambda _: order.append("short"))
+                await asyncio.sleep(0)
+            watched.go.set()
+        assert order == ["short", "short", "long"]
+        first, *others = watched.made
+        assert len(others) == 5
+        assert max(others[:2]) < min(first, *others[2:]), "both after the one sentence that was under way"
+        assert long.result() > 4 * short.result()
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_voice_that_works_is_not_loaded_again(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(3):
+                tasks.create_task(voice.load())
+        await said(voice, "Hello.")
+        await voice.load()
+        assert watched.loadings == 1
+        await voice.aclose()
+        await voice.load()
+        assert watched.loadings == 2
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_after_a_failure_it_is_loaded_once_and_others_speak_on(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        await voice.load()
+        whole = await said(voice, LONG)
+        watched.made.clear()
+        await said(voice, "Yes,")
+        [watched.broken] = watched.made
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            watched.hold()
+            other = tasks.create_task(said(voice, LONG))
+            await watched.held()
+            failing = tasks.create_task(error(voice, "Yes,"))
+            await asyncio.sleep(0)
+            watched.go.set()
+            assert "failed inside a unit (RuntimeError)" in await failing
+            watched.broken = 0
+            for _ in range(3):
+                tasks.create_task(voice.load())
+        assert other.result() == whole
+        assert watched.loadings == 2
+        assert await said(voice, "Yes,")
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones, timeout_s=0.3)
+        await voice.load()
+        watched.hold()
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(error(voice, "Hello."))
+            await watched.held()
+            await asyncio.sleep(0.1)  # so that its own limit would come later
+            began_s = loop.time()
+            other = tasks.create_task(error(voice, "Hello."))
+            assert "no sound for 0.3 s" in await first
+            assert "given up" in await other
+            assert loop.time() - began_s < 0.28
+            watched.go.set()
+            for _ in range(3):
+                tasks.create_task(voice.load())
+        assert watched.loadings == 2
+        assert await said(voice, "Hello.")
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_hang_that_only_the_conversation_saw_is_found_when_it_is_loaded(tones: str, watched: Watched) -> None:
+    """Whoever closes a unit before the voice's own limit leaves nobody to find the hang."""
+
+    async def scene() -> None:
+        voice = PiperTts(tones, timeout_s=0.2)
+        await voice.load()
+        watched.hold()
+        unit = voice.speak("Hello.")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await anext(unit)
+        await unit.aclose()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            loading = [tasks.create_task(voice.load()) for _ in range(2)]
+            await asyncio.sleep(0.25)
+            watched.go.set()
+        assert all(task.done() for task in loading)
+        assert watched.loadings == 2
+        assert await said(voice, "Hello.")
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_voice_that_speaks_for_others_does_not_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = PiperModel.sentence
+    slow = threading.Event()
+
+    def slowly(model: PiperModel, phonemes: list[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
+        slow.wait(0.1)
+        return sentence(model, phonemes, switch, speed)
+
+    async def scene() -> None:
+        voice = PiperTts(tones, timeout_s=0.4)
+        await voice.load()
+        monkeypatch.setattr(PiperModel, "sentence", slowly)
+        thread, talking = voice._thread, True
+
+        async def talk() -> None:
+            while talking:
+                assert await said(voice, "Yes,")
+
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            for _ in range(2):
+                tasks.create_task(talk())
+            assert "too much to say" in await error(voice, LONG)
+            await voice.load()  # as the conversation does then
+            assert voice._thread is thread
+            talking = False
+        slow.set()
+        assert await said(voice, LONG)
+        await voice.aclose()
+
+    asyncio.run(scene())

@@ -1,0 +1,90 @@
+"""Chromium as the page's tests use it: with a microphone that plays a recording, and an ear on what is rendered."""
+
+import base64
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+from playwright.sync_api import Browser, Page, sync_playwright
+
+RECORDINGS = Path(__file__).parent / "recordings"
+FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--autoplay-policy=no-user-gesture-required"]
+
+Float = npt.NDArray[np.float32]
+
+
+@contextmanager
+def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterator[Browser]:
+    """Debian's Chromium, headless. `microphone`: a wav that is heard once; `allowed`: whether pages may listen."""
+    flags = [*FLAGS]
+    if allowed:
+        flags.append("--use-fake-ui-for-media-stream")
+    if microphone is not None:
+        flags.append(f"--use-file-for-fake-audio-capture={microphone}%noloop")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def recording(name: str) -> Float:
+    """A recording of tests/recordings, 16 kHz, full scale ±1."""
+    sound: Float = soundfile.read(RECORDINGS / f"{name}.wav", dtype="float32")[0]
+    return sound
+
+
+def to_wire(sound: Float) -> npt.NDArray[np.int16]:
+    """16 kHz float to 24 kHz int16."""
+    pcm: npt.NDArray[np.int16] = np.rint(soxr.resample(sound, 16_000, 24_000) * 32767).astype(np.int16)
+    return pcm
+
+
+def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 10) -> None:
+    """Let the page go on until something holds."""
+    end = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < end, f"not within {limit_s:g} s: {what}"
+        page.wait_for_timeout(20)
+
+
+@dataclass(frozen=True)
+class Tape:
+    """What went through the page: `frame` is the context frame of the first sample of both."""
+
+    frame: int
+    rate_hz: int
+    microphone: Float
+    player: Float
+
+
+def begin_tape(page: Page) -> None:
+    """Record from now on; the page has been started."""
+    page.evaluate("import('/test/tap.js').then((tap) => tap.begin())")
+
+
+def read_tape(page: Page) -> Tape:
+    """What was recorded so far."""
+    told = page.evaluate("import('/test/tap.js').then((tap) => tap.read())")
+    sounds = [np.frombuffer(base64.b64decode(told[name]), "<f4") for name in ("microphone", "player")]
+    return Tape(told["frame"], told["rate"], *sounds)
+
+
+def likeness(sound: Float, wanted: Float) -> tuple[float, int]:
+    """Best correlation of `wanted` with a stretch of `sound`, and where that begins."""
+    size = 1 << int(np.ceil(np.log2(len(sound) + len(wanted))))
+    products = np.fft.irfft(np.fft.rfft(sound, size) * np.conj(np.fft.rfft(wanted, size)), size)[: len(sound)]
+    energy = np.concatenate([[0.0], np.cumsum(np.square(sound, dtype=np.float64)), np.zeros(len(wanted))])
+    energy[len(sound) + 1 :] = energy[len(sound)]
+    here = energy[len(wanted) : len(wanted) + len(sound)] - energy[: len(sound)]
+    whole = float(np.sum(np.square(wanted, dtype=np.float64)))
+    alike = products / np.sqrt(np.maximum(here, whole * 0.01) * whole)
+    at = int(np.argmax(alike))
+    return float(alike[at]), at

@@ -1,0 +1,330 @@
+"""A server for the page: the page's files under the real policy, and a Realtime endpoint that follows a script.
+
+It hears with a level meter: a turn is over when nothing loud came for the script's hangover. Replies are canned.
+"""
+
+import asyncio
+import base64
+import json
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import uvicorn
+from scripted_record import ENGINES, Event, trace_of
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from web.app import STATIC, content_security_policy
+
+RATE_HZ = 24_000
+LOUD = 0.01 * 32768  # -40 dBFS
+PARTS = Path(__file__).parent / "web" / "page"
+Pcm = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is answered: words that share the sound's time evenly."""
+
+    text: str
+    pcm: Pcm
+    heard: str = "what time is it"
+
+    @property
+    def ms(self) -> float:
+        return len(self.pcm) * 1000 / RATE_HZ
+
+    def words(self) -> list[Event]:
+        said = self.text.split()
+        each = self.ms / len(said)
+        return [
+            {"text": word, "start_ms": n * each, "end_ms": (n + 1) * each, "estimated": False}
+            for n, word in enumerate(said)
+        ]
+
+
+@dataclass
+class Script:
+    """How the server behaves; a test may change it while it runs.
+
+    Attributes:
+        replies: One after the other, then from the first again.
+        pauses: After so many ms of a reply's sound, wait so many seconds: a network that stalls.
+        drop_after_ms: Break the connection once so much of a reply was sent (once).
+        farewell: Error code, close code: what a connection is told at once.
+        token: What clients must send.
+    """
+
+    replies: Sequence[Reply]
+    hangover_ms: float = 300
+    block_ms: int = 100
+    pauses: dict[int, float] = field(default_factory=dict)
+    drop_after_ms: int | None = None
+    farewell: tuple[str, int] | None = None
+    token: str = ""
+
+
+@dataclass
+class Kept:
+    """What outlives a connection."""
+
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    turn: int = 0
+    items: list[Event] = field(default_factory=list)
+    reply: Reply | None = None
+    response: str = ""
+    item: str = ""
+    speech_end_ms: float | None = None
+
+
+class Server:
+    """What came from the page, and the script."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.sound: list[Pcm] = []
+        self.events: list[Event] = []
+        self.connections = 0
+        self.queries: list[dict[str, str]] = []
+        self.kept: dict[str, Kept] = {}
+        self.port = 0
+        routes = [
+            Route("/", self._page),
+            Route("/v1/realtime", self._plain),
+            WebSocketRoute("/v1/realtime", self._converse),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/test", StaticFiles(directory=PARTS, check_dir=False)),
+        ]
+        self.app = Starlette(routes=routes)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def of(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event["type"] == kind]
+
+    def heard(self) -> Pcm:
+        return np.concatenate(self.sound) if self.sound else np.zeros(0, np.int16)
+
+    async def _page(self, _request: Request) -> Response:
+        policy = content_security_policy(f"127.0.0.1:{self.port}")
+        return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": policy})
+
+    async def _plain(self, request: Request) -> Response:
+        if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
+            return JSONResponse({"error": {"code": "token_missing", "message": "this server wants its token"}}, 401)
+        return Response(status_code=404)
+
+    async def _converse(self, websocket: WebSocket) -> None:
+        wanted = f"openai-insecure-api-key.{self.script.token}"
+        if self.script.token and wanted not in websocket.scope["subprotocols"]:
+            await websocket.receive()  # the handshake
+            await websocket.send_denial_response(JSONResponse({"error": {"code": "token_missing"}}, 401))
+            return
+        await websocket.accept(subprotocol="realtime")
+        if self.script.farewell is not None:
+            code, close_code = self.script.farewell
+            await websocket.send_json({"type": "error", "error": {"code": code, "message": f"words of {code}"}})
+            await websocket.close(close_code, code)
+            return
+        self.connections += 1
+        query = dict(websocket.query_params)
+        self.queries.append(query)
+        kept = self.kept.get(query.get("resume", "")) or Kept()
+        self.kept[kept.token] = kept
+        with suppress(WebSocketDisconnect, ExceptionGroup):
+            async with asyncio.TaskGroup() as tasks:
+                await Connection(self, websocket, kept, tasks).run(query)
+
+
+class Connection:
+    """One WebSocket."""
+
+    def __init__(self, server: Server, websocket: WebSocket, kept: Kept, tasks: asyncio.TaskGroup) -> None:
+        self._server, self._websocket, self._kept, self._tasks = server, websocket, kept, tasks
+        self._samples = self._loud_end = self._loud_run = self._quiet = 0
+        self._speech = ""
+        self._manual = False
+        self._answer: asyncio.Task[None] | None = None
+        self._played = asyncio.Event()
+
+    async def run(self, query: dict[str, str]) -> None:
+        resumed = query.get("resume") == self._kept.token
+        await self._send("session.created", session=self._session(resumed=resumed))
+        for item in self._kept.items if resumed else []:
+            await self._send("conversation.item.added", previous_item_id=None, item=item)
+        if resumed and query.get("response_id") == self._kept.response:
+            self._answer = self._tasks.create_task(self._sound(float(query["received_ms"])))
+        while True:
+            event = json.loads(await self._websocket.receive_text())
+            if event["type"] != "input_audio_buffer.append":
+                self._server.events.append(event)
+            await self._tell(event)
+
+    async def _tell(self, event: Event) -> None:
+        kind = event["type"]
+        if kind == "input_audio_buffer.append":
+            await self._hear(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
+        elif kind == "session.update":
+            audio = event["session"].get("audio", {}).get("input", {})
+            self._manual = "turn_detection" in audio and audio["turn_detection"] is None
+            await self._send("session.updated", session=self._session(resumed=False))
+        elif kind == "conversation.item.create":
+            await self._add({**event["item"], "id": f"item_{uuid.uuid4().hex[:8]}"})
+        elif kind == "response.create":
+            self._begin_reply(self._loud_end / 24 if self._manual else None)
+        elif kind in {"response.cancel", "output_audio_buffer.clear"}:
+            await self._cut("client_cancelled")
+        elif kind == "repartee.playout" and event["finished"]:
+            self._played.set()
+
+    # ---- hearing ----
+
+    async def _hear(self, pcm: Pcm) -> None:
+        self._server.sound.append(pcm)
+        loud = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) > LOUD
+        self._loud_run = self._loud_run + len(pcm) if loud else 0
+        self._samples += len(pcm)
+        if loud:
+            self._loud_end = self._samples
+        self._quiet = self._samples - self._loud_end
+        if self._manual:
+            return
+        if not self._speech and self._loud_run >= RATE_HZ * 0.06:
+            await self._cut("turn_detected")
+            self._speech = f"item_{uuid.uuid4().hex[:8]}"
+            at_ms = (self._samples - self._loud_run) / 24
+            await self._send("input_audio_buffer.speech_started", audio_start_ms=at_ms, item_id=self._speech)
+        elif self._speech and self._samples % (RATE_HZ // 5) == 0:
+            said = self._next().heard.split()[: self._samples // (RATE_HZ // 5) % 8 + 1]
+            await self._send("repartee.partial", item_id=self._speech, text=" ".join(said), rough=False)
+        if self._speech and self._quiet >= RATE_HZ * self._server.script.hangover_ms / 1000:
+            self._begin_reply(self._loud_end / 24)
+
+    def _next(self) -> Reply:
+        return self._server.script.replies[self._kept.turn % len(self._server.script.replies)]
+
+    # ---- answering ----
+
+    def _begin_reply(self, speech_end_ms: float | None) -> None:
+        self._answer = self._tasks.create_task(self._reply(speech_end_ms))
+
+    async def _reply(self, speech_end_ms: float | None) -> None:
+        kept, reply = self._kept, self._next()
+        kept.turn += 1
+        kept.reply, kept.speech_end_ms = reply, speech_end_ms
+        kept.response, kept.item = f"resp_{kept.turn}_1", f"item_{uuid.uuid4().hex[:8]}"
+        if speech_end_ms is not None:
+            spoken, self._speech = self._speech or f"item_{uuid.uuid4().hex[:8]}", ""
+            await self._send(
+                "input_audio_buffer.speech_stopped",
+                audio_end_ms=round(speech_end_ms),
+                item_id=spoken,
+                repartee={"invented_ms": 0},
+            )
+            await self._send("input_audio_buffer.committed", item_id=spoken, previous_item_id=None)
+            audio = {"type": "input_audio", "transcript": None}
+            await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
+            name = "conversation.item.input_audio_transcription.completed"
+            await self._send(name, item_id=spoken, transcript=reply.heard)
+        await self._send("response.created", response={"id": kept.response, "status": "in_progress"})
+        item = {"id": kept.item, "type": "message", "role": "assistant", "content": []}
+        await self._send("response.output_item.added", response_id=kept.response, item=item)
+        await self._send("conversation.item.added", previous_item_id=None, item=item)
+        about = {"response_id": kept.response, "item_id": kept.item}
+        await self._send("response.content_part.added", **about, part={"type": "audio", "transcript": ""})
+        await self._send("response.output_audio_transcript.delta", **about, delta=reply.text)
+        await self._send("repartee.words", **about, words=reply.words())
+        await self._sound(0)
+
+    async def _sound(self, from_ms: float) -> None:
+        kept, script = self._kept, self._server.script
+        assert kept.reply is not None
+        about = {"response_id": kept.response, "item_id": kept.item}
+        pcm, block = kept.reply.pcm, RATE_HZ * script.block_ms // 1000
+        start = round(from_ms * 24)
+        for at in range(start, len(pcm), block):
+            if script.drop_after_ms is not None and at / 24 >= script.drop_after_ms:
+                script.drop_after_ms = None
+                await self._websocket.close(1011)
+                raise WebSocketDisconnect
+            await asyncio.sleep(script.pauses.get(round(at / 24), 0))
+            delta = base64.b64encode(pcm[at : at + block].astype("<i2").tobytes()).decode()
+            await self._send("response.output_audio.delta", **about, delta=delta)
+        await self._send("response.output_audio.done", **about)
+        await self._done("completed")
+        await self._played.wait()
+        self._played.clear()
+        trace = self._trace("answered")
+        await self._send("repartee.trace", turn=kept.turn, trace=trace)
+        kept.response = ""
+
+    async def _done(self, status: str) -> None:
+        await self._send("response.done", response={"id": self._kept.response, "status": status})
+
+    async def _cut(self, reason: str) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        self._answer.cancel()
+        kept = self._kept
+        played = [
+            event["played_ms"] for event in self._server.of("repartee.playout") if event["response_id"] == kept.response
+        ]
+        await self._done("cancelled")
+        end_ms = round(max(played, default=0))
+        await self._send(
+            "conversation.item.truncated", item_id=kept.item, content_index=0, audio_end_ms=end_ms, why=reason
+        )
+        await self._send("repartee.trace", turn=kept.turn, trace=self._trace("interrupted"))
+        self._played.clear()
+
+    async def _add(self, item: Event) -> None:
+        self._kept.items.append(item)
+        await self._send("conversation.item.added", previous_item_id=None, item=item)
+        await self._send("conversation.item.done", previous_item_id=None, item=item)
+
+    async def _send(self, kind: str, **fields: object) -> None:
+        await self._websocket.send_text(json.dumps({"type": kind, "event_id": uuid.uuid4().hex, **fields}))
+
+    def _session(self, *, resumed: bool) -> Event:
+        detection = None if self._manual else {"type": "semantic_vad", "eagerness": "auto"}
+        repartee = {"resume_token": self._kept.token, "resumed": resumed, "engines": ENGINES, "language": "en"}
+        audio = {"input": {"turn_detection": detection}, "output": {"voice": "en"}}
+        return {"type": "realtime", "id": "sess_1", "audio": audio, "repartee": repartee}
+
+    def _trace(self, outcome: str) -> Event:
+        """As the real one would be, of a server with a quick language model."""
+        end = self._kept.speech_end_ms
+        measured = [e for e in self._server.of("repartee.playout") if "latency_ms" in e]
+        latency = measured[-1]["latency_ms"] if measured and end is not None else None
+        return trace_of(self._kept.turn, outcome, end, latency, self._server.script.hangover_ms)
+
+
+@contextmanager
+def serving(script: Script, port: int = 0) -> Iterator[Server]:
+    """The server in a thread of its own, on a free port of loopback."""
+    scripted = Server(script)
+    config = uvicorn.Config(scripted.app, "127.0.0.1", port, log_level="error", ws="websockets-sansio", lifespan="off")
+    config.ws_per_message_deflate = False
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        threading.Event().wait(0.01)
+    scripted.port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield scripted
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join(5)

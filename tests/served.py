@@ -1,0 +1,235 @@
+"""The real server in the test's own loop: real app, uvicorn, protocol and sessions; engines as the test has them."""
+
+import asyncio
+import base64
+import json
+import os
+import urllib.parse
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import soxr
+from rehearsal import ScriptedVoice
+from websockets.asyncio.client import ClientConnection, connect
+from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+
+from assistant import build
+from assistant.build import Chosen
+from assistant.config import load_settings
+from assistant.engines import Engines
+from assistant.settings import Settings
+from audio.units import REPLY_RATE_HZ, Pcm
+from web.admission import Admission
+from web.app import make_app
+from web.connection import Connections
+from web.gatekeeper import Gatekeeper
+from web.hall import EngineHall
+from web.listener import listen
+from web.metrics import Metrics
+from web.reception import Reception
+from web.serve import Server, uvicorn_config
+
+Event = dict[str, Any]
+
+RECORDINGS = Path(__file__).parent / "recordings"
+WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
+"""2 s; "what time is it" is said from 0.7 to 1.6 s."""
+
+STARTED_WITHIN_S = 15.0
+
+
+def settings_for(traces: Path, *assignments: str) -> Settings:
+    """The defaults, but for these `section.key=value`."""
+    return load_settings(Path(os.devnull), {}, [f"trace.dir={traces}", "server.port=0", *assignments]).settings
+
+
+def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> build.Workshop:
+    """pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at this url."""
+    services = (
+        [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []
+    )
+    engines = ["stt.engine=pocketsphinx", "tts.engine=espeak-ng", *services]
+    return build.Workshop(settings_for(traces, *engines, *assignments), os.environ)
+
+
+@dataclass(slots=True)
+class ScriptedWorkshop(build.Workshop):
+    """Engines that are scripts: every conversation has its own.
+
+    Attributes:
+        ears: Of all conversations so far.
+        models: Of all conversations so far.
+        fails: Asked before each conversation's engines are made; may raise.
+    """
+
+    answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
+    says: Sequence[str] = ("what time is it",)
+    ears: list[HearsInTurn] = field(default_factory=list)
+    models: list[AnswersInTurn] = field(default_factory=list)
+    fails: Callable[[], None] = lambda: None
+
+    async def open(self) -> None:
+        names = {
+            "vad": "loudness",
+            "turn": "silence",
+            "stt": "scripted ears",
+            "llm": "scripted model",
+            "tts": "scripted voice",
+        }
+        self.chosen = [Chosen(stage, name, "", "as scripted", False, 0.0) for stage, name in names.items()]
+
+    async def engines(self) -> Engines:
+        self.fails()
+        self.ears.append(HearsInTurn(self.says))
+        self.models.append(AnswersInTurn(self.answers))
+        return engines_of(self.ears[-1], self.models[-1], ScriptedVoice())
+
+    async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server that runs, and its books."""
+
+    port: int
+    settings: Settings
+    metrics: Metrics
+    admission: Admission
+    connections: Connections
+    server: Server
+
+    @property
+    def openai(self) -> str:
+        """What a stock client takes for its base url."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def url(self, **query: object) -> str:
+        """Where a WebSocket connects."""
+        asked = urllib.parse.urlencode({"model": "repartee", **query})
+        return f"ws://127.0.0.1:{self.port}/v1/realtime?{asked}"
+
+    def value(self, name: str, **labels: str) -> float:
+        """A metric."""
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+    def records(self) -> list[Event]:
+        """What lies on the disk of all turns."""
+        files = sorted(self.settings.trace.dir.glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@asynccontextmanager
+async def served(workshop: build.Workshop) -> AsyncGenerator[Served]:
+    """The server while the block runs, its engines loaded."""
+    section = workshop.settings.server
+    sockets = listen("127.0.0.1", 0, loopback_only=True)
+    port = sockets[0].getsockname()[1]
+    metrics, admission = Metrics(), Admission(section.max_sessions)
+    hall = EngineHall(workshop, metrics)
+    connections = Connections(hall, metrics, "0.1")
+    reception = Reception(
+        connections.converse,
+        hall,
+        admission,
+        metrics,
+        max_session_s=section.max_session_s,
+        idle_timeout_s=section.idle_timeout_s,
+        resumable=connections.resumable,
+    )
+    gatekeeper = Gatekeeper("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
+    loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def engines_loaded(error: Exception | None) -> None:
+        if error is None:
+            loaded.set_result(None)
+        else:
+            loaded.set_exception(error)
+
+    app = make_app(hall, gatekeeper, reception, metrics, loaded=engines_loaded)
+    server = Server(uvicorn_config(app, section, {}), reception)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.serve(sockets=sockets))
+        try:
+            async with asyncio.timeout(STARTED_WITHIN_S):
+                await loaded
+            yield Served(port, workshop.settings, metrics, admission, connections, server)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@dataclass(slots=True)
+class Caller:
+    """A client on a WebSocket that keeps what it was told."""
+
+    socket: ClientConnection
+    events: list[Event] = field(default_factory=list)
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        await self.socket.send(json.dumps({"type": kind, **fields}))
+
+    async def until(self, kind: str, count: int = 1, *, within_s: float = 10.0) -> Event:
+        """Listen until so many events of a type have come; the last of them."""
+        async with asyncio.timeout(within_s):
+            while len(found := self.told(kind)) < count:
+                self.events.append(json.loads(await self.socket.recv()))
+        return found[count - 1]
+
+    def told(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def sound_ms(self) -> float:
+        """How much sound of replies has come, as pcm."""
+        return sum(len(base64.b64decode(event["delta"])) for event in self.told("response.output_audio.delta")) / 48
+
+    @property
+    def token(self) -> str:
+        return str(self.told("session.created")[0]["session"]["repartee"]["resume_token"])
+
+    async def asks(self, text: str) -> None:
+        """Typed text that wants an answer."""
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        await self.send("conversation.item.create", item=message)
+        await self.send("response.create")
+
+    async def sounds(self, pcm: Pcm) -> None:
+        """Sound at 24 kHz, at once."""
+        await self.send("input_audio_buffer.append", audio=encoded(pcm))
+
+    def lose(self) -> None:
+        """The connection breaks."""
+        self.socket.transport.abort()
+
+
+@asynccontextmanager
+async def calling(server: Served, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[Caller]:
+    """A client that has been told of its session."""
+    async with connect(server.url(**query), additional_headers=headers, compression=None, max_queue=None) as socket:
+        caller = Caller(socket)
+        await caller.until("session.created")
+        yield caller
+
+
+def encoded(pcm: Pcm) -> str:
+    """As the wire has it."""
+    return base64.b64encode(pcm.astype("<i2").tobytes()).decode()
+
+
+def recording(path: Path) -> Pcm:
+    """A recording at the wire's rate."""
+    pcm, rate_hz = soundfile.read(path, dtype="int16")
+    return np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
+
+
+async def eventually(true: Callable[[], bool], *, within_s: float = 3.0) -> None:
+    """Wait until it is so."""
+    async with asyncio.timeout(within_s):
+        while not true():  # noqa: ASYNC110 - the server's own state, which tells nobody
+            await asyncio.sleep(0.01)

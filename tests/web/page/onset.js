@@ -1,0 +1,9 @@
+import { OnsetFinder } from "/static/sound/onset.js";
+
+/** @param {number[][]} sounds int16 at 24 kHz @returns {(number | null)[]} their onsets, fed in uneven pieces */
+export default (sounds) => sounds.map((sound) => {
+  const finder = new OnsetFinder(24000);
+  const pcm = Int16Array.from(sound);
+  for (let at = 0, n = 1; at < pcm.length; at += n, n = (n * 5) % 611 + 1) finder.feed(pcm.subarray(at, at + n));
+  return finder.onset;
+});

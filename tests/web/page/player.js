@@ -1,0 +1,124 @@
+import { Player } from "/static/sound/player.js";
+import { toInt16 } from "/static/sound/pcm.js";
+import { near, run, same, tones } from "./check.js";
+
+const SOUND = toInt16(tones(24000, 24000));
+
+/** Renders blocks of 128; `at` says what happens before a block. */
+function rendered(player, blocks, at = {}, from = 0) {
+  const out = new Float32Array(blocks * 128);
+  const told = [];
+  for (let n = 0; n < blocks; n++) {
+    at[n]?.();
+    told.push(...player.render(out.subarray(n * 128, (n + 1) * 128), from + n * 128));
+  }
+  return { out, told };
+}
+
+function of(told, type) {
+  return told.filter((one) => one.type === type);
+}
+
+export default () => run({
+  "a reply starts with its first sample, in the block after it came"() {
+    for (const rate of [24000, 44100, 48000, 96000]) {
+      const player = new Player(rate);
+      const { out, told } = rendered(player, Math.ceil((rate * 1.2) / 128), { 3: () => player.push("a", SOUND), 9: () => player.end("a") });
+      same(told[0], { type: "run", reply: "a", frame: 384, sample: 0 });
+      const wanted = tones(rate, rate);
+      const error = Math.max(...out.slice(384 + 100, 384 + rate - 200).map((value, n) => Math.abs(value - wanted[n + 100])));
+      near(error, 0, 0.002, `error at ${rate} Hz`);
+      const [finished] = of(told, "finished");
+      same(finished.sample, 24000);
+      near(finished.frame, 384 + rate, 1, `end at ${rate} Hz`);
+    }
+  },
+  "pieces of every size make one sound"() {
+    const player = new Player(48000);
+    const at = {};
+    for (let n = 0, from = 0; from < SOUND.length; n++) {
+      const [a, b] = [from, from + ((n * 37) % 900) + 300];
+      at[n] = () => player.push("a", SOUND.slice(a, b));
+      from = b;
+    }
+    const { out, told } = rendered(player, 340, at);
+    same(of(told, "underrun").length, 0);
+    const wanted = tones(48000, 40000);
+    near(Math.max(...out.slice(100, 39000).map((value, n) => Math.abs(value - wanted[n + 100]))), 0, 0.002);
+  },
+  "a flush is silent after 4 ms, and what still comes is dropped"() {
+    const player = new Player(48000);
+    player.push("a", SOUND);
+    let cut;
+    const { out } = rendered(player, 60, { 30: () => (cut = player.flush()), 40: () => same(player.push("a", SOUND), false) });
+    same(cut.reply, "a");
+    near(cut.sample, 30 * 64, 1);
+    near(Math.max(...out.slice(30 * 128 + 192).map(Math.abs)), 0, 0);
+    const step = Math.max(...out.slice(3700, 4100).map((value, n) => Math.abs(value - out[3700 + n - 1])));
+    near(step, 0, 0.35, "the largest step at the fade");
+  },
+  "a reply after a flush is played"() {
+    const player = new Player(48000);
+    player.push("a", SOUND);
+    rendered(player, 10);
+    player.flush();
+    player.push("b", SOUND);
+    same(rendered(player, 10, {}, 1280).told[0].reply, "b");
+  },
+  "running dry gathers 60 ms before it goes on, then twice that, and half after a reply without"() {
+    const player = new Player(24000);
+    player.push("a", SOUND.slice(0, 480));
+    rendered(player, 10);
+    player.push("a", SOUND.slice(480, 960));
+    same(rendered(player, 10, {}, 1280).told, []);
+    player.push("a", SOUND.slice(960, 2000));
+    const again = rendered(player, 20, {}, 2560).told;
+    same(of(again, "underrun").length, 1);
+    near(of(again, "run")[0].sample, 480, 1);
+    player.push("a", SOUND.slice(2000, 4000));
+    same(rendered(player, 20, {}, 5120).told, []);
+    player.push("a", SOUND.slice(4000, 5000));
+    same(of(rendered(player, 40, {}, 7680).told, "underrun").length, 1);
+    player.end("a");
+    rendered(player, 5, {}, 12800);
+    player.push("b", SOUND.slice(0, 2000)); // 83 ms: less than the cushion of 120
+    same(rendered(player, 5, {}, 20000).told, []);
+    player.end("b");
+    same(of(rendered(player, 20, {}, 21000).told, "finished").length, 1);
+  },
+  "the end of a reply is no underrun, however late it is told"() {
+    const player = new Player(48000);
+    player.push("a", SOUND.slice(0, 2400));
+    const { told } = rendered(player, 100, { 80: () => player.end("a") });
+    same(of(told, "underrun").length, 0);
+    same(of(told, "finished")[0].sample, 2400);
+  },
+  "the first audible sample is dated where it was rendered, leading silence and a click before it"() {
+    const player = new Player(48000);
+    const pcm = new Int16Array(24000);
+    pcm[1000] = 30000;
+    pcm.set(SOUND.subarray(0, 12000), 7200); // 300 ms
+    player.push("a", pcm);
+    player.end("a");
+    const { told } = rendered(player, 500, {}, 128000);
+    near(of(told, "audible")[0].sample, 7200, 240);
+    same(of(told, "audible")[0].frame, 128000 + of(told, "audible")[0].sample * 2);
+  },
+  "a duck lowers by 18 dB within 20 ms, and back"() {
+    const player = new Player(48000);
+    player.push("a", toInt16(new Float32Array(24000).fill(0.5)));
+    const { out } = rendered(player, 100, { 40: () => player.duck(true), 70: () => player.duck(false) });
+    near(out[40 * 128 - 1], 0.5, 0.001);
+    near(out[40 * 128 + 960], 0.5 * 10 ** (-18 / 20), 0.001);
+    near(out[70 * 128 + 960], 0.5, 0.001);
+  },
+  "two replies follow each other without a gap"() {
+    const player = new Player(24000);
+    player.push("a", SOUND.slice(0, 1000));
+    player.end("a");
+    player.push("b", SOUND.slice(1000, 3000));
+    const { out, told } = rendered(player, 22);
+    same(of(told, "run").map((one) => one.frame), [0, 1000]);
+    near(Math.max(...out.slice(0, 2800).map((value, n) => Math.abs(value - SOUND[n] / 32768))), 0, 1e-6);
+  },
+});

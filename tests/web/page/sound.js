@@ -1,0 +1,126 @@
+import { Capture } from "/static/sound/capture.js";
+import { Line } from "/static/sound/line.js";
+import { fromBase64, levelDbfs, toBase64, toInt16 } from "/static/sound/pcm.js";
+import { Playback } from "/static/sound/playback.js";
+import { StreamResampler } from "/static/sound/resampler.js";
+import { near, run, same, tones } from "./check.js";
+
+const RATES = [8000, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 192000];
+
+/** In steps of every size, as the sound card and the network bring it. */
+function resampled(from, to, seconds) {
+  const sound = tones(from, from * seconds);
+  const resampler = new StreamResampler(from, to);
+  const out = [];
+  for (let at = 0, n = 1; at < sound.length; at += n, n = (n * 7) % 331 + 1) out.push(...resampler.push(sound.subarray(at, at + n)));
+  return out;
+}
+
+export default () => run({
+  "base64 keeps every int16"() {
+    const pcm = Int16Array.from([0, 1, -1, 32767, -32768, 258]);
+    same([...fromBase64(toBase64(pcm))], [...pcm]);
+  },
+  "an odd number of bytes is refused"() {
+    let refused = false;
+    try { fromBase64(btoa("abc")); } catch { refused = true; }
+    same(refused, true);
+  },
+  "floats are clipped, not wrapped"() {
+    same([...toInt16(Float32Array.of(2, -2, 0.5, 0))], [32767, -32768, 16384, 0]);
+  },
+  "levels are in dB of full scale"() {
+    near(levelDbfs(new Float32Array(480).fill(0.1)), -20, 0.01);
+    same(levelDbfs(new Float32Array(480)), -120);
+  },
+  "every rate becomes the wire's, in phase and within -60 dB"() {
+    for (const from of RATES.filter((hz) => hz >= 16000)) {
+      const out = resampled(from, 24000, 0.5);
+      const wanted = tones(24000, out.length);
+      const error = Math.max(...out.slice(400, -400).map((value, n) => Math.abs(value - wanted[n + 400])));
+      near(error, 0, 0.001, `error from ${from} Hz`);
+      near(out.length, 12000, 70, `length from ${from} Hz`);
+    }
+  },
+  "what the wire cannot carry is not folded into it"() {
+    const sound = Float32Array.from({ length: 24000 }, (_, n) => Math.sin((2 * Math.PI * 15000 * n) / 48000));
+    near(Math.max(...new StreamResampler(48000, 24000).push(sound).slice(200)), 0, 0.001);
+  },
+  "chunks carry the context frame of their first sample"() {
+    const capture = new Capture(44100);
+    const frames = [];
+    for (let frame = 1280; frame < 46000; frame += 128) for (const chunk of capture.take(frame, new Float32Array(128))) frames.push(chunk);
+    frames.forEach(({ frame, pcm }, n) => {
+      near(frame, 1280 + n * 882, 1e-6);
+      same(pcm.length, 480);
+    });
+    near(frames.length, 50, 1);
+  },
+  "a click is found at the frame at which it was captured"() {
+    const capture = new Capture(48000);
+    const chunks = [];
+    for (let frame = 0; frame < 12800; frame += 128) {
+      const block = new Float32Array(128);
+      if (frame === 6400) block[17] = 1;
+      chunks.push(...capture.take(frame, block));
+    }
+    const loudest = chunks.flatMap(({ pcm, frame }) => [...pcm].map((value, n) => ({ value: Math.abs(value), frame: frame + 2 * n })))
+      .reduce((a, b) => (a.value >= b.value ? a : b));
+    near(loudest.frame, 6417, 1);
+  },
+  "a jump of the context's frames begins anew"() {
+    const capture = new Capture(48000);
+    capture.take(0, new Float32Array(700));
+    const [chunk] = capture.take(5000, new Float32Array(1100));
+    same(chunk.frame, 5000);
+  },
+  "the line is exact while sound is sent without a break, once a trace has told of its start"() {
+    const line = new Line(48000);
+    line.begin(990);
+    for (let n = 0; n < 100; n++) line.sent(1000 + n * 960, 480);
+    same(line.captured(1500), { frame: 1000 + 72000, exact: false });
+    line.anchor(140); // it was put in while the first chunk was on its way
+    same(line.captured(1640), { frame: 1000 + 72000, exact: true });
+    same(line.captured(9999).frame, 97000);
+  },
+  "a server that says what it put in needs no estimate"() {
+    const line = new Line(24000);
+    line.begin(0);
+    same(line.capturedSent(100), null);
+    for (let n = 0; n < 50; n++) line.sent(240 + n * 480, 480);
+    for (let n = 0; n < 50; n++) line.sent(72000 + n * 480, 480);
+    same(line.capturedSent(500), { frame: 240 + 12000, exact: true });
+    same(line.capturedSent(1500), { frame: 72000 + 12000, exact: true });
+    same(line.capturedSent(1000), { frame: 24240, exact: true });
+  },
+  "a break is filled as the server fills it, and a trace makes it exact"() {
+    const line = new Line(24000);
+    line.begin(0);
+    for (let n = 0; n < 50; n++) line.sent(n * 480, 480);
+    const again = 24000 + 24000 * 3; // muted for 3 s
+    for (let n = 0; n < 60; n++) line.sent(again + n * 480, 480);
+    same(line.captured(1000 + 2980 + 500), { frame: again + 12000, exact: false });
+    line.anchor(2960);
+    same(line.captured(1000 + 2960 + 500), { frame: again + 12000, exact: true });
+    same(line.captured(2000).frame, 24000, "silence that the server made up was never captured: its frame");
+    same(line.captured(500), { frame: 12000, exact: false });
+  },
+  "a trace that may be older than the break moves nothing"() {
+    const line = new Line(24000);
+    line.begin(0);
+    line.sent(0, 480);
+    line.sent(72000, 480);
+    const before = line.captured(3000);
+    line.anchor(0);
+    same(line.captured(3000), before);
+  },
+  "playback maps frames to samples across an underrun"() {
+    const playback = new Playback(48000);
+    playback.run(1000, 0);
+    playback.upTo(2400);
+    playback.run(9000, 2400);
+    playback.upTo(4800);
+    same([playback.sampleAt(999), playback.sampleAt(2000), playback.sampleAt(8000), playback.sampleAt(9002), playback.sampleAt(1e6)],
+      [0, 500, 2400, 2401, 4800]);
+  },
+});

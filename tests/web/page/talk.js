@@ -1,0 +1,127 @@
+import { explain } from "/static/talk/closings.js";
+import { Conversation } from "/static/talk/conversation.js";
+import { HeldKey } from "/static/talk/held-key.js";
+import { microphoneTrouble, obstacle, TROUBLES } from "/static/talk/troubles.js";
+import { startsOf, wordsOf } from "/static/talk/words.js";
+import { run, same } from "./check.js";
+
+function spoken() {
+  const talk = new Conversation();
+  const response = { response_id: "resp_1_1", item_id: "a" };
+  talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
+  talk.tell({ type: "repartee.partial", item_id: "u", text: "what ti", rough: true });
+  talk.tell({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+  talk.tell({ type: "conversation.item.input_audio_transcription.completed", item_id: "u", transcript: "what time is it" });
+  talk.tell({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+  talk.tell({ type: "conversation.item.added", previous_item_id: "u", item: { id: "a", role: "assistant", content: [] } });
+  talk.tell({ type: "response.content_part.added", ...response, part: { type: "audio" } });
+  talk.tell({ type: "response.output_audio_transcript.delta", ...response, delta: "It's ten" });
+  talk.tell({ type: "response.output_audio_transcript.delta", ...response, delta: " past four." });
+  talk.tell({ type: "repartee.words", ...response, words: ["It's", "ten", "past", "four"].map((text, n) => ({ text, start_ms: 200 * n, end_ms: 200 * n + 150 })) });
+  return talk;
+}
+
+export default () => run({
+  "a turn becomes two items"() {
+    const talk = spoken();
+    same(talk.items.map(({ role, text }) => [role, text]), [["user", "what time is it"], ["assistant", "It's ten past four."]]);
+    same(talk.item("u").partial, false);
+  },
+  "words are heard in order, and never unheard"() {
+    const talk = spoken();
+    const heard = [0, 199, 200, 450, 300, 700].map((ms) => (talk.heard("resp_1_1", ms), talk.item("a").heard));
+    same(heard, [1, 1, 2, 3, 3, 4]);
+  },
+  "what was cut is not heard later"() {
+    const talk = spoken();
+    talk.heard("resp_1_1", 210);
+    talk.tell({ type: "conversation.item.truncated", item_id: "a", audio_end_ms: 410 });
+    talk.heard("resp_1_1", 5000);
+    talk.heardAll("resp_1_1");
+    same([talk.item("a").heard, talk.item("a").cut], [3, true]);
+  },
+  "a reply that was heard whole is not cut afterwards"() {
+    const talk = spoken();
+    talk.heardAll("resp_1_1");
+    talk.cut("resp_1_1");
+    same(talk.item("a").cut, false);
+  },
+  "words that come before their speech are shown, and move to it"() {
+    const talk = new Conversation();
+    talk.tell({ type: "repartee.partial", item_id: null, text: "hel", rough: false });
+    same(talk.items.length, 1);
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    same(talk.items.map(({ id, text }) => [id, text]), [["u", "hel"]]);
+    talk.tell({ type: "repartee.nothing_said", item_id: "u" });
+    same(talk.items, []);
+  },
+  "a retracted reply is gone"() {
+    const talk = spoken();
+    talk.tell({ type: "conversation.item.deleted", item_id: "a" });
+    same(talk.items.map(({ id }) => id), ["u"]);
+  },
+  "typed words, a reply in text and a called function"() {
+    const talk = new Conversation();
+    talk.tell({ type: "conversation.item.added", previous_item_id: null, item: { id: "t", role: "user", content: [{ type: "input_text", text: "hi" }] } });
+    talk.tell({ type: "response.output_item.added", response_id: "r", item: { id: "f", type: "function_call", name: "lamp" } });
+    talk.tell({ type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } });
+    talk.tell({ type: "response.content_part.added", response_id: "r", item_id: "a", part: { type: "text" } });
+    talk.tell({ type: "response.output_text.delta", response_id: "r", item_id: "a", delta: "Hello there" });
+    same(talk.items.map(({ role, text, spoken, heard }) => [role, text, spoken, heard]),
+      [["user", "hi", false, 0], ["call", "lamp", true, 0], ["assistant", "Hello there", false, 2]]);
+  },
+  "a history is shown as heard, once"() {
+    const talk = spoken();
+    talk.tell({ type: "conversation.item.added", item: { id: "a", role: "assistant", content: [{ type: "output_audio", transcript: "other" }] } });
+    talk.tell({ type: "conversation.item.added", item: { id: "z", role: "assistant", content: [{ type: "output_audio", transcript: "before that" }] } });
+    same([talk.item("a").text, talk.item("z").heard, talk.items.length], ["It's ten past four.", 2, 3]);
+  },
+  "unknown events change nothing"() {
+    const talk = spoken();
+    talk.changed.clear();
+    talk.tell({ type: "rate_limits.updated" });
+    talk.tell({ type: "response.output_audio_transcript.delta", item_id: "nobody", delta: "x" });
+    same(talk.changed.size, 0);
+  },
+  "words written one way and said another still light up in order"() {
+    const shown = wordsOf("It's 12:30, on the dot.");
+    same(shown, ["It's", " 12:30,", " on", " the", " dot."]);
+    const placed = ["It's", "twelve", "on", "the", "dot"].map((text, n) => ({ text, start_ms: 100 * n }));
+    same(startsOf(shown, placed), [0, 100, 200, 300, 400]);
+    same(startsOf(shown, placed.slice(0, 2)), [0, 100, null, null, null].map((ms) => ms ?? Infinity));
+    same(startsOf(wordsOf("a - b"), [{ text: "a", start_ms: 0 }, { text: "b", start_ms: 70 }]), [0, 70, 70]);
+  },
+  "a held key: what goes out, and when it is a turn"() {
+    const key = new HeldKey();
+    same(key.lets(480), true);
+    key.wanted = true;
+    same([key.lets(480), key.press(), key.press(), key.lets(480)], [false, true, false, true]);
+    key.release();
+    same([key.lets(480), key.closing(), key.lets(480), key.closing()], [true, "nothing", false, null]);
+    key.press();
+    for (let n = 0; n < 10; n++) key.lets(480);
+    key.release();
+    same([key.lets(480), key.closing()], [true, "turn"]);
+  },
+  "endings are told apart"() {
+    const name = (code, reason = "", more = {}) => explain({ code, reason, ...more });
+    same(name(1006), { name: "lost", again: true, said: "" });
+    same(name(1013, "server_full: The server is full: all 4 sessions are in use."), { name: "full", again: true, said: "The server is full: all 4 sessions are in use." });
+    same(name(1001, "session_expired: It ended.").name, "too-long");
+    same(name(1001, "session_expired: It ended.").again, false);
+    same(name(1013, "server_loading: Wait.").name, "loading");
+    same(name(1006, "", { status: 401, error: { code: "token_wrong", message: "not the token" } }), { name: "token", again: false, said: "not the token" });
+    same(name(1006, "", { status: 403 }).name, "refused");
+    same(name(1006, "", { status: 404 }).name, "lost");
+    same(name(1000).again, false);
+  },
+  "every ending and every obstacle has its words"() {
+    const endings = [explain({ code: 1006, reason: "" }), explain({ code: 1012, reason: "" }), explain({ code: 1009, reason: "" })];
+    const names = [...endings.map(({ name }) => name), microphoneTrouble({ name: "NotAllowedError" }), microphoneTrouble({ name: "NotFoundError" }),
+      microphoneTrouble({ name: "OverconstrainedError" }), microphoneTrouble({ name: "TypeError" }),
+      obstacle({ secure: false, worklet: false, devices: false }), obstacle({ secure: true, worklet: false, devices: true }),
+      obstacle({ secure: true, worklet: true, devices: false })];
+    for (const name of names) same(typeof TROUBLES[name]?.remedy, "string", name);
+    same(obstacle({ secure: true, worklet: true, devices: true }), null);
+  },
+});

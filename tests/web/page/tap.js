@@ -1,0 +1,32 @@
+/** Records what the page captures and what it really renders, on the clock that it measures by. */
+
+export async function begin() {
+  const { context, microphone, player } = window.repartee.tap;
+  await context.audioWorklet.addModule("/test/tap-worklet.js");
+  const node = new AudioWorkletNode(context, "tap", { numberOfInputs: 2, numberOfOutputs: 1 });
+  microphone?.connect(node, 0, 0);
+  player.connect(node, 0, 1);
+  node.connect(context.destination); // it is silent; without it nothing would be rendered
+  const tape = { frame: null, microphone: [], player: [], rate: context.sampleRate };
+  node.port.onmessage = ({ data }) => {
+    tape.frame ??= data.frame;
+    tape.microphone.push(data.microphone);
+    tape.player.push(data.player);
+  };
+  window.tape = tape;
+  window.now = () => context.currentTime;
+}
+
+/** @returns {{frame: number, rate: number, microphone: string, player: string}} base64 of float32 */
+export function read() {
+  const { frame, rate, microphone, player } = window.tape;
+  return { frame, rate, microphone: packed(microphone), player: packed(player) };
+}
+
+function packed(blocks) {
+  const bytes = new Uint8Array(blocks.length * 512);
+  blocks.forEach((block, n) => bytes.set(new Uint8Array(block.buffer), n * 512));
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
+}

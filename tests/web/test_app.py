@@ -1,0 +1,338 @@
+"""The app as a client meets it: over real sockets."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.websockets import WebSocket
+from web_server import Running, ScriptedHall, running
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin, Subprotocol
+
+from assistant.settings import ServerSection
+from audio.errors import EngineLoadError
+from web.health import EngineState, readiness
+
+TOKEN = "a-token-of-enough-characters"
+
+
+def served(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
+    """Run a test against a server of its own."""
+
+    async def main() -> None:
+        async with running(**more) as server:  # type: ignore[arg-type]  # as each test says
+            await test(server)
+
+    asyncio.run(main())
+
+
+async def get(server: Running, path: str, **headers: str) -> httpx.Response:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return await client.get(server.http + path, headers=headers, timeout=5)
+
+
+async def until(server: Running, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
+    """Ask again and again, for at most 5 s."""
+    async with asyncio.timeout(5):
+        while not is_so(await get(server, path)):  # noqa: ASYNC110 - it is the server's answer that is waited for
+            await asyncio.sleep(0.01)
+
+
+async def refused(url: str, **how: object) -> tuple[int, str]:
+    """Status and code of a handshake that fails."""
+    with pytest.raises(InvalidStatus) as failed:
+        async with connect(url, proxy=None, **how):  # type: ignore[arg-type]  # as each test says
+            pass
+    response = failed.value.response
+    return response.status_code, json.loads(response.body or b"")["error"]["code"]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    (tmp_path / "index.html").write_text("<!doctype html><title>Repartee</title>")
+    (tmp_path / "talk").mkdir()
+    (tmp_path / "talk" / "page.js").write_text("export {};")
+    return tmp_path
+
+
+# Foreign pages
+
+
+def test_a_foreign_origin_or_host_gets_403_over_http() -> None:
+    async def test(server: Running) -> None:
+        for path in ("/", "/static/x.js", "/healthz", "/readyz", "/metrics", "/v1/realtime"):
+            for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+                response = await get(server, path, **headers)
+                assert response.status_code == 403, (path, headers)
+                assert response.json()["error"]["code"].startswith("foreign_")
+                assert "access-control-allow-origin" not in response.headers
+        assert (
+            server.metrics.registry.get_sample_value("repartee_requests_refused_total", {"reason": "foreign_host"}) == 6
+        )
+
+    served(test)
+
+
+def test_a_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(server: Running) -> None:
+        assert await refused(server.ws, origin=Origin("https://evil.example")) == (403, "foreign_origin")
+        assert await refused(server.ws, origin=Origin("null")) == (403, "foreign_origin")
+        rebound = server.ws.replace("127.0.0.1", "evil.example")
+        assert await refused(rebound, host="127.0.0.1", port=server.port) == (403, "foreign_host")
+        assert server.admission.current == 0
+
+    served(test)
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_its_own_page_and_clients_without_origin_talk() -> None:
+    async def test(server: Running) -> None:
+        for origin in (None, Origin(server.http), Origin("https://app.example")):
+            async with connect(f"{server.ws}?model=any", origin=origin, proxy=None) as client:
+                assert await client.recv() == "model=any"
+                await client.send("hello")
+                assert await client.recv() == "hello"
+
+    served(test, section=ServerSection(port=0, allowed_origins="https://app.example"))
+
+
+# Token
+
+
+def test_the_token_is_wanted_in_either_form() -> None:
+    async def test(server: Running) -> None:
+        assert await refused(server.ws) == (401, "token_missing")
+        assert await refused(server.ws, additional_headers={"Authorization": "Bearer sk-x"}) == (401, "token_wrong")
+        async with connect(server.ws, additional_headers={"Authorization": f"Bearer {TOKEN}"}, proxy=None) as client:
+            assert client.subprotocol is None
+        offered = [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{TOKEN}")]
+        async with connect(server.ws, subprotocols=offered, proxy=None) as client:
+            assert client.subprotocol == "realtime"
+        wanted = await get(server, "/metrics")
+        assert (wanted.status_code, wanted.headers["www-authenticate"]) == (401, "Bearer")
+        assert (await get(server, "/metrics", Authorization=f"Bearer {TOKEN}")).status_code == 200
+        assert (await get(server, "/healthz")).status_code == 200
+
+    served(test, token=TOKEN)
+
+
+def test_a_stock_client_may_send_any_key_where_none_is_wanted() -> None:
+    async def test(server: Running) -> None:
+        offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-any")]
+        headers = {"Authorization": "Bearer sk-any"}
+        async with connect(server.ws, subprotocols=offered, additional_headers=headers, proxy=None) as client:
+            assert client.subprotocol == "realtime"
+
+    served(test)
+
+
+def test_who_comes_from_elsewhere_through_a_proxy_here_needs_a_token() -> None:
+    elsewhere = {"X-Forwarded-For": "203.0.113.7"}
+
+    async def test(server: Running) -> None:
+        assert await refused(server.ws, additional_headers=elsewhere) == (403, "foreign_address")
+        assert (await get(server, "/", **elsewhere)).status_code == 403
+
+    served(test)
+
+
+def test_behind_a_proxy_with_tls_the_page_is_its_own() -> None:
+    async def test(server: Running) -> None:
+        forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https", "Authorization": f"Bearer {TOKEN}"}
+        async with connect(
+            "ws://voice.example/v1/realtime",
+            host="127.0.0.1",
+            port=server.port,
+            origin=Origin("https://voice.example"),
+            additional_headers=forwarded,
+            proxy=None,
+        ) as client:
+            assert await client.recv() == ""
+
+    served(test, token=TOKEN, section=ServerSection(port=0, allowed_hosts="voice.example"))
+
+
+# The page
+
+
+def test_the_page_allows_nothing_from_elsewhere_and_nothing_inline(page: Path) -> None:
+    async def test(server: Running) -> None:
+        response = await get(server, "/")
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/html")
+        policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
+        host = f"127.0.0.1:{server.port}"
+        assert policy["default-src"] == "'self'"
+        assert policy["connect-src"] == f"'self' ws://{host} wss://{host}"
+        assert policy["frame-ancestors"] == "'none'"
+        assert "unsafe" not in response.headers["content-security-policy"]
+        assert response.headers["permissions-policy"].startswith("microphone=(self)")
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert "server" not in response.headers
+
+    served(test, static=page)
+
+
+def test_files_are_asked_for_anew_and_come_as_what_they_are(page: Path) -> None:
+    async def test(server: Running) -> None:
+        for path, kind in (("/", "text/html"), ("/static/talk/page.js", "text/javascript")):
+            response = await get(server, path)
+            assert response.headers["content-type"].startswith(kind)
+            assert response.headers["cache-control"] == "no-cache"
+            again = await get(server, path, **{"If-None-Match": response.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+
+    served(test, static=page)
+
+
+def test_what_is_not_there_is_not_found(page: Path) -> None:
+    async def test(server: Running) -> None:
+        for path in (
+            "/static/",
+            "/static/none.js",
+            "/static/..%2f..%2fapp.py",
+            "/metrics/",
+            "/v1/realtime",
+            "/nothing",
+        ):
+            response = await get(server, path)
+            assert response.status_code == 404, path
+            assert "content-security-policy" in response.headers
+
+    served(test, static=page)
+
+
+# Health
+
+
+def test_healthz_answers_at_once_and_readyz_when_everything_is_loaded() -> None:
+    async def main() -> None:
+        hall = ScriptedHall([EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")])
+        async with running(hall) as server:
+            assert (await get(server, "/healthz")).status_code == 200
+            waiting = await get(server, "/readyz")
+            assert waiting.status_code == 503
+            assert waiting.json() == {
+                "status": "loading",
+                "pending": [{"stage": "stt", "state": "loading", "engine": "whisper"}],
+            }
+            async with connect(server.ws, proxy=None) as client:
+                assert json.loads(await client.recv())["error"]["code"] == "server_loading"
+                with pytest.raises(ConnectionClosed) as closed:
+                    await client.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1013
+            hall.may_load.set()
+            await until(server, "/readyz", lambda response: response.status_code == 200)
+        assert hall.closed
+
+    asyncio.run(main())
+
+
+def test_readyz_says_what_failed_and_that_the_end_is_near() -> None:
+    states = [
+        EngineState("stt", "failed", "whisper", why="/home/somebody/model is broken"),
+        EngineState("tts", "ready"),
+    ]
+    status, body = readiness(states, draining=False)
+    assert (status, body["status"]) == (503, "failed")
+    assert body["pending"] == [{"stage": "stt", "state": "failed", "engine": "whisper"}]
+    assert readiness([EngineState("stt", "ready")], draining=True) == (503, {"status": "draining", "pending": []})
+    assert readiness([EngineState("stt", "ready")], draining=False)[0] == 200
+    assert readiness([], draining=False)[0] == 503
+
+
+def test_an_engine_that_cannot_be_loaded_leaves_the_server_alive() -> None:
+    async def test(server: Running) -> None:
+        assert (await get(server, "/healthz")).status_code == 200
+        assert (await get(server, "/readyz")).status_code == 503
+
+    hall = ScriptedHall([EngineState("stt", "failed")], EngineLoadError("no model"))
+    hall.may_load.set()
+    served(test, hall=hall)
+
+
+def test_metrics_are_there_for_prometheus() -> None:
+    async def test(server: Running) -> None:
+        async with connect(server.ws, proxy=None) as client:
+            await client.recv()
+            response = await get(server, "/metrics")
+        assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+        assert "repartee_sessions 1.0" in response.text.splitlines()
+        assert 'repartee_engine_ready{engine="scripted",stage="stt"} 1.0' in response.text
+
+    served(test)
+
+
+# Limits
+
+
+def test_a_full_server_says_so_and_has_room_again_when_one_leaves() -> None:
+    async def test(server: Running) -> None:
+        async with connect(server.ws, proxy=None) as first:
+            await first.recv()
+            async with connect(server.ws, proxy=None) as second:
+                error = json.loads(await second.recv())["error"]
+                assert (error["code"], error["type"]) == ("server_full", "server_error")
+                with pytest.raises(ConnectionClosed) as closed:
+                    await second.recv()
+                assert closed.value.rcvd is not None
+                assert (closed.value.rcvd.code, closed.value.rcvd.reason[:11]) == (1013, "server_full")
+            async with connect(f"{server.ws}?resume=mine", proxy=None) as back:
+                assert await back.recv() == "resume=mine"
+        await until(server, "/metrics", lambda response: "repartee_sessions 0.0" in response.text.splitlines())
+        async with connect(server.ws, proxy=None) as third:
+            assert await third.recv() == ""
+
+    served(test, section=ServerSection(port=0, max_sessions=1), resumable="mine")
+
+
+@pytest.mark.slow
+def test_a_session_that_lasted_long_enough_is_told_and_closed() -> None:
+    async def test(server: Running) -> None:
+        async with connect(server.ws, proxy=None) as client:
+            await client.recv()
+            assert json.loads(await client.recv())["error"]["code"] == "session_expired"
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1001
+
+    served(test, section=ServerSection(port=0, max_session_s=1))
+
+
+def test_sessions_are_told_when_the_server_ends() -> None:
+    async def test(server: Running) -> None:
+        async with connect(server.ws, proxy=None) as client:
+            await client.recv()
+            server.server.should_exit = True
+            assert json.loads(await client.recv())["error"]["code"] == "server_draining"
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.recv()
+            assert closed.value.rcvd is not None
+            assert (closed.value.rcvd.code, closed.value.rcvd.reason[:15]) == (1012, "server_draining")
+
+    served(test)
+
+
+def test_only_far_too_long_messages_close_the_connection() -> None:
+    async def length(websocket: WebSocket) -> None:
+        while True:
+            await websocket.send_text(str(len(await websocket.receive_text())))
+
+    async def test(server: Running) -> None:
+        async with connect(server.ws, proxy=None) as client:
+            await client.send("x" * 100_000)
+            assert await client.recv() == "100000"
+            await client.send("x" * 200_000)
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1009
+
+    served(test, converse=length, section=ServerSection(port=0, max_message_bytes=65536))

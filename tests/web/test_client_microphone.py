@@ -1,0 +1,216 @@
+"""A client's sound as gapless frames, in virtual time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from virtual_time import run_virtual
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples
+from web.client_microphone import WAITING_FRAMES, ClientMicrophone
+
+FRAME = 480
+"""Samples of 20 ms at the wire's rate."""
+
+
+def loud(samples: int) -> Pcm:
+    return np.full(samples, 8000, np.int16)
+
+
+@dataclass
+class Listener:
+    """A conversation that takes frames, each in `takes_s`."""
+
+    microphone: ClientMicrophone = field(default_factory=lambda: ClientMicrophone(REPLY_RATE_HZ))
+    takes_s: float = 0.0
+    frames: list[tuple[float, Frame]] = field(default_factory=list)  # at ms after the beginning
+    zero_s: float = 0.0
+
+    async def listen(self) -> None:
+        async with aclosing(self.microphone.frames()) as frames:
+            async for frame in frames:
+                self.frames.append((self.now_ms, Frame(frame.start, frame.pcm.copy(), invented=frame.invented)))
+                if self.takes_s:
+                    await asyncio.sleep(self.takes_s)
+
+    @property
+    def now_ms(self) -> float:
+        return (asyncio.get_running_loop().time() - self.zero_s) * 1000
+
+    @property
+    def sound_ms(self) -> float:
+        """How much of what came was loud."""
+        return float(sum(np.count_nonzero(np.abs(frame.pcm) > 4000) for _, frame in self.frames)) / MIC_RATE_HZ * 1000
+
+    async def speaks(self, ms: int, *, block_ms: int = 20) -> None:
+        """Sound in real time."""
+        for _ in range(ms // block_ms):
+            await asyncio.sleep(block_ms / 1000)
+            await self.microphone.deliver(loud(24 * block_ms), REPLY_RATE_HZ)
+
+
+def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s: float = 0.0) -> Listener:
+    """A scene while a conversation listens; then the microphone ends. Every frame follows the one before."""
+    listener = Listener(takes_s=takes_s)
+
+    async def main() -> None:
+        listener.zero_s = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(listener.listen())
+            await scene(listener)
+            listener.microphone.end()
+
+    run_virtual(main())
+    starts = [frame.start for _, frame in listener.frames]
+    assert starts == list(range(0, len(starts) * FRAME_SAMPLES, FRAME_SAMPLES))
+    assert all(len(frame.pcm) == FRAME_SAMPLES for _, frame in listener.frames)
+    return listener
+
+
+@pytest.mark.parametrize("block_ms", [10, 20, 50, 100])
+def test_blocks_of_any_length_become_frames_without_a_gap(block_ms: int) -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(2000, block_ms=block_ms)
+        await listener.microphone.settle()
+
+    listener = perform(scene)
+    assert listener.microphone.invented_frames == 0
+    assert listener.sound_ms == pytest.approx(2000, abs=2)
+    assert listener.microphone.clock.to_loop_s(listener.frames[0][1].start) == pytest.approx(1000, abs=0.001)
+
+
+def test_while_nothing_comes_the_line_goes_on_in_silence() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(500)
+        await asyncio.sleep(3)
+        await listener.speaks(500)
+        await asyncio.sleep(0.05)
+
+    listener = perform(scene)
+    silent = [frame for _, frame in listener.frames if frame.invented]
+    assert len(silent) == listener.microphone.invented_frames
+    assert len(silent) * 20 == pytest.approx(3000, abs=60)
+    assert ms_of_samples(listener.frames[-1][1].end) == pytest.approx(4000, abs=60)
+    assert listener.sound_ms == pytest.approx(1000, abs=25)
+
+
+def test_what_the_client_did_not_send_is_known_for_every_position() -> None:
+    async def scene(listener: Listener) -> None:
+        await asyncio.sleep(0.3)
+        await listener.speaks(500)
+        await asyncio.sleep(3)
+        await listener.speaks(500)
+        await listener.microphone.settle()
+
+    listener = perform(scene)
+    microphone, frames = listener.microphone, [frame for _, frame in listener.frames]
+    first_ms = ms_of_samples(next(frame for frame in frames if not frame.invented).start)
+    assert microphone.invented_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
+    assert microphone.invented_ms(first_ms + 500) == first_ms
+    end_ms = ms_of_samples(frames[-1].end)
+    assert end_ms - microphone.invented_ms(end_ms) == microphone.received_ms == 1000
+
+
+def test_a_client_that_never_sends_is_silence_from_the_beginning() -> None:
+    async def scene(listener: Listener) -> None:
+        await asyncio.sleep(1)
+
+    listener = perform(scene)
+    assert len(listener.frames) * 20 == pytest.approx(1000, abs=60)
+    assert all(frame.invented for _, frame in listener.frames)
+
+
+def test_settled_is_when_all_that_came_was_heard_also_the_last_bit_of_a_frame() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.microphone.deliver(loud(50 * FRAME + 100), REPLY_RATE_HZ)
+        await listener.microphone.settle()
+        assert len(listener.frames) == 51
+        assert listener.sound_ms == pytest.approx(1000 + 100 / 24, abs=1)
+        assert listener.now_ms == pytest.approx(510)  # at the pace of the conversation, not of the sound
+
+    perform(scene, takes_s=0.01)
+
+
+def test_settled_at_once_where_nothing_came_or_all_is_over() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.microphone.settle()
+        assert listener.now_ms == 0
+        listener.microphone.end()
+        await listener.microphone.settle()
+        assert listener.now_ms == 0
+
+    assert perform(scene).frames == []
+
+
+def test_a_client_that_sends_much_at_once_waits_for_the_conversation() -> None:
+    async def scene(listener: Listener) -> None:
+        for _ in range(10):
+            await listener.microphone.deliver(loud(REPLY_RATE_HZ * 10), REPLY_RATE_HZ)
+            behind = round(listener.now_ms / 10)
+            assert len(listener.frames) == pytest.approx(behind, abs=1)
+            most.append(500 * len(most) + 500 - len(listener.frames))
+        await listener.microphone.settle()
+
+    most: list[int] = []
+    listener = perform(scene, takes_s=0.01)
+    assert max(most) <= WAITING_FRAMES + 50  # a second more than may wait: it was let in as one
+    assert listener.sound_ms == pytest.approx(100_000, abs=2)
+
+
+def test_much_at_once_leaves_the_loop_to_others() -> None:
+    async def scene(listener: Listener) -> None:
+        others = 0
+
+        async def other() -> None:
+            nonlocal others
+            while True:
+                others += 1
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as tasks:
+            counting = tasks.create_task(other())
+            await listener.microphone.deliver(loud(REPLY_RATE_HZ * 20), REPLY_RATE_HZ)
+            assert others >= 20
+            await listener.microphone.settle()
+            assert others >= 100
+            counting.cancel()
+
+    perform(scene)
+
+
+def test_another_format_goes_on_where_the_last_one_ended() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(500)
+        for _ in range(25):
+            await asyncio.sleep(0.02)
+            await listener.microphone.deliver(loud(160), 8000)
+        await listener.speaks(500)
+        await listener.microphone.settle()
+
+    listener = perform(scene)
+    assert listener.microphone.invented_frames == 0
+    assert listener.sound_ms == pytest.approx(1500, abs=5)
+
+
+def test_at_the_end_what_came_is_still_heard() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.microphone.deliver(loud(20 * FRAME), REPLY_RATE_HZ)
+        listener.microphone.end()
+        listener.microphone.end()
+
+    assert len(perform(scene, takes_s=0.01).frames) >= 18
+
+
+def test_whoever_waits_for_room_is_let_go_at_the_end() -> None:
+    async def scene(listener: Listener) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            delivering = tasks.create_task(listener.microphone.deliver(loud(REPLY_RATE_HZ * 60), REPLY_RATE_HZ))
+            await asyncio.sleep(1)
+            assert not delivering.done()
+            listener.microphone.end()
+
+    perform(scene, takes_s=0.1)

@@ -1,0 +1,465 @@
+"""What is sent to a client, when, and what is taken for heard; in virtual time."""
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from virtual_time import run_virtual
+
+from audio.units import Pcm, ReplySamples
+from web.client_speaker import PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
+
+REPLY = "reply"
+AHEAD_MS = 1000
+
+
+def sound(ms: float, start_ms: float = 0.0) -> Pcm:
+    """Samples that name their own position in the reply."""
+    at = round(start_ms * 24)
+    return (np.arange(at, at + round(ms * 24)) % 30_000).astype(np.int16)
+
+
+def heard(ms: float) -> object:
+    """So many samples, but for the last bit of a clock's arithmetic."""
+    return pytest.approx(ms * 24, abs=1)
+
+
+@dataclass
+class Client:
+    """The far end: what came, and what the conversation was told."""
+
+    speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
+    sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # at ms after the beginning
+    told: list[tuple[float, int, bool]] = field(default_factory=list)
+    leaves_at_ms: list[float] = field(default_factory=list)
+    zero_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.speaker.send = lambda key, pcm: self.sent.append((self.now_ms, key, pcm.copy()))
+        self.speaker.on_played = self._played
+
+    @property
+    def now_ms(self) -> float:
+        return round((asyncio.get_running_loop().time() - self.zero_s) * 1000, 3)
+
+    @property
+    def sent_ms(self) -> float:
+        return sum(len(pcm) for _, _, pcm in self.sent) / 24
+
+    @property
+    def told_ms(self) -> float:
+        return max((total for _, total, _ in self.told), default=0) / 24
+
+    @property
+    def finished_at_ms(self) -> list[float]:
+        return [at_ms for at_ms, _, finished in self.told if finished]
+
+    def _played(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        assert key == REPLY
+        self.told.append((self.now_ms, total, finished))
+        self.leaves_at_ms.append(round((leaves_at_s - self.zero_s) * 1000, 3))
+
+    async def report(self, after_ms: float, played_ms: float, *, finished: bool = False) -> None:
+        await self.at(after_ms)
+        self.speaker.report(REPLY, played_ms, finished=finished)
+
+    async def at(self, ms: float) -> None:
+        await asyncio.sleep(max(0.0, self.zero_s + ms / 1000 - asyncio.get_running_loop().time()))
+
+
+def perform(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
+    """A scene with a speaker that runs; the reply's door is open at its beginning."""
+    client = Client()
+
+    async def main() -> None:
+        client.zero_s = asyncio.get_running_loop().time()
+        client.speaker.trusts_reports = trusted
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(client.speaker.run())
+            client.speaker.open(REPLY)
+            await scene(client)
+            running.cancel()
+
+    run_virtual(main())
+    return client
+
+
+async def play(client: Client, ms: float) -> bool:
+    whole = await client.speaker.play(REPLY, sound(ms))
+    client.speaker.end(REPLY)
+    return whole
+
+
+# ---- pacing ----
+
+
+def test_sound_is_sent_at_once_up_to_the_bound_and_then_as_it_is_played() -> None:
+    async def scene(client: Client) -> None:
+        assert await play(client, 3000)
+        assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent a bound before its end
+
+    client = perform(scene)
+    assert [at_ms for at_ms, _, _ in client.sent[:10]] == [0] * 10
+    ahead_ms = [100 * number + 100 - at_ms for number, (at_ms, _, _) in enumerate(client.sent)]
+    assert max(ahead_ms) <= AHEAD_MS + 1
+    assert min(ahead_ms[10:]) >= AHEAD_MS - 30
+    assert max(len(pcm) for _, _, pcm in client.sent) == PIECE_SAMPLES
+    np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
+
+
+def test_a_bound_smaller_than_a_piece_still_lets_sound_through() -> None:
+    async def scene(client: Client) -> None:
+        assert await play(client, 500)
+
+    client = Client(ClientSpeaker(ahead_ms=10))
+
+    async def main() -> None:
+        client.zero_s = asyncio.get_running_loop().time()
+        client.speaker.open(REPLY)
+        await scene(client)
+
+    run_virtual(main())
+    assert client.sent_ms == 500
+
+
+def test_nothing_is_taken_by_a_door_that_is_shut_also_while_waiting() -> None:
+    async def scene(client: Client) -> None:
+        assert not await client.speaker.play("another", sound(100))
+        async with asyncio.TaskGroup() as tasks:
+            playing = tasks.create_task(client.speaker.play(REPLY, sound(5000)))
+            await client.at(500)
+            assert client.speaker.close(REPLY) == heard(500)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert playing.done()
+        assert not playing.result()
+        await client.at(3000)
+
+    client = perform(scene)
+    assert {key for _, key, _ in client.sent} == {REPLY}
+    assert client.sent_ms == pytest.approx(1450, abs=60)
+    assert client.told_ms <= 500
+
+
+# ---- a client that says nothing of what it plays ----
+
+
+def test_a_client_is_taken_to_play_at_once_and_in_real_time() -> None:
+    async def scene(client: Client) -> None:
+        await client.at(200)
+        await play(client, 1000)
+        await client.at(3000)
+
+    client = perform(scene)
+    assert client.finished_at_ms == [pytest.approx(1200, abs=21)]
+    assert client.told_ms == 1000
+    assert client.leaves_at_ms[0] == 200
+    assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.told if not done)
+
+
+def test_what_comes_late_is_heard_late() -> None:
+    async def scene(client: Client) -> None:
+        await client.speaker.play(REPLY, sound(300))
+        await client.at(1000)  # the voice is slow: 700 ms of silence at the client
+        await client.speaker.play(REPLY, sound(300, 300))
+        client.speaker.end(REPLY)
+        await client.at(1100)
+        assert client.speaker.close(REPLY) == heard(400)
+
+    client = perform(scene)
+    assert client.told_ms <= 400
+    assert 1000 in client.leaves_at_ms  # what was told first after the silence began to be heard then
+
+
+def test_the_end_is_told_once_also_where_it_comes_after_the_last_sound() -> None:
+    async def scene(client: Client) -> None:
+        await client.speaker.play(REPLY, sound(300))
+        await client.at(1000)
+        assert client.finished_at_ms == []
+        client.speaker.end(REPLY)
+        await client.at(2000)
+
+    client = perform(scene)
+    assert client.finished_at_ms == [1020]
+
+
+# ---- reports ----
+
+
+def test_a_client_that_reports_is_believed() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 1000))
+            await client.at(280)
+            assert client.told == []  # nothing is heard before the client says so
+            await client.report(300, 20)
+            await client.at(500)
+            assert client.speaker.close(REPLY) == heard(220)
+
+    client = perform(scene, trusted=True)
+    assert client.told_ms <= 220
+    assert client.leaves_at_ms[0] == 280
+
+
+def test_reports_that_cannot_be_are_made_possible() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 1500))
+            await client.report(100, 1e9)  # more than was sent
+            assert client.told_ms == 1000
+            await client.report(101, 400)  # less than it had already
+            assert client.told_ms == 1000
+            await client.at(700)
+
+    client = perform(scene, trusted=True)
+    totals = [total for _, total, _ in client.told]
+    assert totals == sorted(totals)
+    assert max(totals) <= 1500 * 24
+
+
+def test_reports_about_another_reply_change_nothing() -> None:
+    async def scene(client: Client) -> None:
+        await play(client, 500)
+        client.speaker.report("an old one", 400, finished=True)
+        await client.at(200)
+        assert client.told_ms <= 200
+
+    perform(scene)
+
+
+def test_a_client_that_finished_is_done_even_if_sound_was_left() -> None:
+    async def scene(client: Client) -> None:
+        await play(client, 800)
+        await client.report(300, 780, finished=True)
+        assert client.finished_at_ms == [300]
+        assert client.speaker.close(REPLY) == 780 * 24
+        await client.at(2000)
+
+    client = perform(scene, trusted=True)
+    assert client.finished_at_ms == [300]
+
+
+def test_between_reports_a_silence_at_the_client_is_not_taken_for_heard() -> None:
+    async def scene(client: Client) -> None:
+        await client.speaker.play(REPLY, sound(300))
+        await client.report(20, 0)
+        await client.at(1000)
+        await client.speaker.play(REPLY, sound(500, 300))
+        await client.at(1100)
+        assert client.speaker.close(REPLY) == heard(400)
+
+    perform(scene, trusted=True)
+
+
+def test_a_client_that_broke_its_promise_is_taken_to_play_at_once() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 3000))
+            await client.at(SILENT_CLIENT_S * 1000 - 30)
+            assert client.told == []
+            await client.at(6000)
+
+    client = perform(scene, trusted=True)
+    assert client.speaker.silent_clients == 1
+    assert client.told_ms == 3000
+    assert len(client.finished_at_ms) == 1
+
+
+# ---- a client that goes and comes back ----
+
+
+def test_a_client_that_is_back_gets_the_rest_from_where_it_was() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            playing = tasks.create_task(play(client, 3000))
+            await client.at(500)
+            client.speaker.gone()
+            before = len(client.sent)
+            told_ms = client.told_ms
+            await client.at(20_000)
+            assert len(client.sent) == before
+            assert client.told_ms == told_ms  # time stands still for who is away
+            assert client.told[-1][0] >= 19_000  # but the conversation knows that it waits
+            client.speaker.back(REPLY, 900)
+            assert not playing.done()
+            rest.append(before)
+        await client.at(25_000)
+
+    rest: list[int] = []
+    client = perform(scene)
+    np.testing.assert_array_equal(
+        np.concatenate([pcm for _, _, pcm in client.sent[rest[0] :]]), sound(3000)[900 * 24 :]
+    )
+    assert client.told_ms == 3000
+    assert client.finished_at_ms == [pytest.approx(20_000 + 2100, abs=30)]
+
+
+def test_the_end_waits_for_what_is_sent_again() -> None:
+    async def scene(client: Client) -> None:
+        await play(client, 900)
+        await client.at(300)
+        client.speaker.gone()
+        await client.at(4000)
+        client.speaker.back(REPLY, 500)
+        await client.at(6000)
+
+    client = perform(scene)
+    assert client.finished_at_ms == [pytest.approx(4400, abs=21)]
+    np.testing.assert_array_equal(
+        np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 4000]), sound(900)[500 * 24 :]
+    )
+
+
+def test_more_than_what_was_heard_may_have_been_lost() -> None:
+    """The loss was noticed late: what was taken for heard had not even arrived."""
+
+    async def scene(client: Client) -> None:
+        await play(client, 1900)
+        await client.at(1200)
+        client.speaker.gone()
+        client.speaker.back(REPLY, 600)
+        await client.at(1500)
+        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # what was told stays told
+
+    client = perform(scene)
+    again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
+    np.testing.assert_array_equal(again, sound(1900)[600 * 24 :][: len(again)])
+
+
+def test_what_was_received_of_another_reply_is_nothing_of_this_one() -> None:
+    async def scene(client: Client) -> None:
+        client.speaker.gone()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 500))
+            await client.at(1000)
+            client.speaker.back("an old one", 400)
+
+    client = perform(scene)
+    np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
+
+
+def test_closed_while_away_counts_what_was_heard_before() -> None:
+    async def scene(client: Client) -> None:
+        await play(client, 900)
+        await client.at(300)
+        client.speaker.gone()
+        await client.at(60_000)
+        assert client.speaker.close(REPLY) == heard(300)
+
+    perform(scene)
+
+
+# ---- whatever happens ----
+
+
+@dataclass
+class Storm:
+    """A client and its reply, to which anything may happen; checks everything that comes of it."""
+
+    client: Client
+    received: list[Pcm] = field(default_factory=list)  # the client's own stream
+    voice: "asyncio.Queue[Pcm | None]" = field(default_factory=asyncio.Queue)
+    furthest: int = 0
+    given_ms: int = 0
+    ended: bool = False
+    shut: bool = False
+
+    def __post_init__(self) -> None:
+        self.client.speaker.send = self._sent
+        self.client.speaker.on_played = self._told
+
+    @property
+    def stream(self) -> Pcm:
+        return np.concatenate([*self.received, sound(0)])
+
+    def _sent(self, _key: Hashable, pcm: Pcm) -> None:
+        assert not self.shut
+        self.received.append(pcm.copy())
+        self.furthest = max(self.furthest, len(self.stream))
+
+    def _told(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
+        assert not self.shut
+        assert self.client.told_ms * 24 <= total <= self.furthest
+        assert not self.client.finished_at_ms
+        self.client.told.append((self.client.now_ms, total, finished))
+
+    async def speak(self) -> None:
+        while (pcm := await self.voice.get()) is not None:
+            if not await self.client.speaker.play(REPLY, pcm):
+                return
+        self.client.speaker.end(REPLY)
+
+    def play(self, ms: int) -> None:
+        if not self.ended:
+            self.voice.put_nowait(sound(ms, self.given_ms))
+            self.given_ms += ms
+
+    def end(self, _: int = 0) -> None:
+        if not self.ended:
+            self.ended = True
+            self.voice.put_nowait(None)
+
+    def report(self, played_ms: int) -> None:
+        self.client.speaker.report(REPLY, played_ms, finished=False)
+
+    def finish(self, played_ms: int) -> None:
+        self.client.speaker.report(REPLY, played_ms, finished=True)
+
+    def go(self, _: int) -> None:
+        self.client.speaker.gone()
+
+    def come_back(self, received_ms: int) -> None:
+        """It has at most what was sent; of what it has played nothing was lost."""
+        have = self.stream
+        received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
+        self.received = [have[: received_ms * 24]]
+        self.client.speaker.back(REPLY, received_ms)
+
+    def shut_door(self, _: int) -> None:
+        played = self.client.speaker.close(REPLY)
+        assert self.shut or self.client.told_ms * 24 <= played <= self.furthest
+        self.shut = True
+
+
+_MS = st.integers(0, 4000)
+_ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.none(), st.sampled_from([1, 30, 200, 900, 2500])),
+        st.tuples(st.just(Storm.play), st.sampled_from([5, 80, 350, 1500])),
+        st.tuples(st.sampled_from([Storm.report, Storm.finish, Storm.come_back]), _MS),
+        st.tuples(st.sampled_from([Storm.go, Storm.end, Storm.shut_door]), st.just(0)),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(_ACTIONS, st.booleans())
+def test_whatever_happens_what_is_told_was_sent_before_and_only_grows(
+    actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool
+) -> None:
+    """And nothing is sent or told of a reply whose door is shut; the client's stream has no hole."""
+
+    async def scene(client: Client) -> None:
+        storm = Storm(client)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(storm.speak())
+            for act, number in actions:
+                if act is None:
+                    await asyncio.sleep(number / 1000)
+                else:
+                    act(storm, number)
+            storm.end()
+            storm.come_back(10_000)
+            await asyncio.sleep(storm.given_ms / 1000 + SILENT_CLIENT_S + 1)
+        assert storm.shut or len(client.finished_at_ms) == 1
+        stream = storm.stream
+        np.testing.assert_array_equal(stream, sound(storm.given_ms)[: len(stream)])
+        assert storm.shut or len(stream) == storm.given_ms * 24
+
+    perform(scene, trusted=trusted)

@@ -1,0 +1,52 @@
+"""The page's pure modules, checked where they run: each file of tests/web/page is imported by the page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from page_browser import chromium, recording, to_wire
+from playwright.sync_api import Page
+from scripted_server import Reply, Script, serving
+
+from audio.level import audible_onset
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    script = Script([Reply("nothing", np.zeros(10, np.int16))])
+    with serving(script) as server, chromium() as browser:
+        page = browser.new_page()
+        page.goto(server.url)
+        yield page
+
+
+@pytest.mark.parametrize("module", ["sound", "player", "talk", "timing"])
+def test_module(page: Page, module: str) -> None:
+    told: dict[str, Any] = page.evaluate(f"import('/test/{module}.js').then((checks) => checks.default())")
+    assert told["failures"] == []
+    assert told["count"] >= 8
+
+
+def test_a_failing_check_is_told(page: Page) -> None:
+    told = page.evaluate("import('/test/check.js').then(({run, same}) => run({'wrong': () => same(1, 2)}))")
+    assert told == {"failures": ["wrong:  is 1, should be 2"], "count": 1}
+
+
+def test_audible_is_the_same_here_and_on_the_server(page: Page) -> None:
+    chance = np.random.default_rng(4)
+    sounds = [to_wire(recording("rhasspy3_set-timer"))[:20_000], to_wire(recording("koala_noise"))[:20_000]]
+    for level in (120, 164, 165, 400, 4000):
+        noise = chance.normal(0, level, 9600)
+        noise[: chance.integers(0, 6000)] = 0
+        noise[chance.integers(0, 9000) :] *= chance.integers(0, 2)
+        sounds.append(noise.clip(-32768, 32767).astype(np.int16))
+    onsets = page.evaluate(
+        "(sounds) => import('/test/onset.js').then((finder) => finder.default(sounds))",
+        [sound.tolist() for sound in sounds],
+    )
+    assert onsets == [audible_onset(sound, 24_000) for sound in sounds]
+    assert None in onsets
+    assert any(onsets)

@@ -1,0 +1,268 @@
+"""The page in Chromium, talking with a scripted server: what is sent, what is rendered, what is timed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+from page_browser import Tape, begin_tape, chromium, likeness, read_tape, recording, to_wire, until
+from playwright.sync_api import Browser, Page
+from scripted_server import Reply, Script, Server, serving
+
+pytestmark = pytest.mark.slow
+
+SPOKEN_S = (1.0, 2.6)
+"""Where in the fake microphone's sound the person speaks."""
+
+LOUD = 0.005
+
+
+@pytest.fixture(scope="module")
+def spoken() -> np.ndarray[Any, np.dtype[np.float32]]:
+    """What the microphone hears: a second of silence, a question, silence."""
+    question = recording("rhasspy3_what-time-is-it")
+    question[int(1.6 * 16_000) :] = 0
+    return np.concatenate([np.zeros(16_000, np.float32), question, np.zeros(16_000 * 20, np.float32)])
+
+
+@pytest.fixture(scope="module")
+def browser(
+    spoken: np.ndarray[Any, np.dtype[np.float32]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Browser]:
+    microphone: Path = tmp_path_factory.mktemp("page") / "microphone.wav"
+    soundfile.write(microphone, spoken, 16_000, subtype="PCM_16")
+    with chromium(microphone) as browser:
+        yield browser
+
+
+def reply(seconds: float, text: str = "It is ten past four.") -> Reply:
+    """Real speech from its first sound on."""
+    sound = recording("Montreal-Forced-Al_mfa-internalsil")
+    begin = int(np.flatnonzero(np.abs(sound) > 0.03)[0])
+    return Reply(text, to_wire(sound[begin : begin + int(16_000 * seconds)]))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(Script([reply(1.5)])) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    """Opened; what goes to the console fails the test."""
+    context = browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(server.url)
+    yield page
+    context.close()
+    assert [line for line in said if "WebSocket connection to" not in line] == []
+
+
+def start(page: Page) -> None:
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    begin_tape(page)
+
+
+def reach(page: Page, phase: str) -> None:
+    page.wait_for_selector(f"body[data-phase={phase}]", timeout=8000)
+
+
+def loud_frames(sound: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    return np.flatnonzero(np.abs(sound) > LOUD)
+
+
+def rendered_as(tape: Tape, pcm: np.ndarray[Any, np.dtype[np.int16]]) -> float:
+    """Likeness of what was rendered and what was sent."""
+    wanted = soxr.resample(pcm.astype(np.float32) / 32768, 24_000, tape.rate_hz)
+    return likeness(tape.player, wanted)[0]
+
+
+def test_a_turn(page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    lit: list[int] = []
+    page.click("#settings-open")
+    for wish in ("echoCancellation", "noiseSuppression", "autoGainControl"):
+        page.uncheck(f"#{wish}")
+    start(page)
+    assert page.inner_text("#granted") == "The browser does: none of these."
+    reach(page, "hearing")
+    page.wait_for_selector(".item.user.partial .text >> text=what")
+    reach(page, "speaking")
+    while page.get_attribute("body", "data-phase") == "speaking":
+        lit.append(page.locator(".word.heard").count())
+        page.wait_for_timeout(30)
+    until(page, lambda: page.locator(".row").count() > 5, "the turn's record")
+    tape = read_tape(page)
+
+    question = to_wire(spoken[int(SPOKEN_S[0] * 16_000) : int(SPOKEN_S[1] * 16_000)]).astype(np.float32)
+    assert likeness(server.heard().astype(np.float32), question)[0] > 0.99
+    assert rendered_as(tape, server.script.replies[0].pcm) > 0.999
+
+    assert lit == sorted(lit)
+    assert len(set(lit)) >= 4  # one word after the other, not all at once
+    assert page.locator(".word.heard").count() == 5
+    check_latency(page, server, tape)
+
+
+def check_latency(page: Page, server: Server, tape: Tape) -> None:
+    """Against the gap on the tape: both sounds were recorded on the context's clock."""
+    (turn,) = page.evaluate("window.repartee.turns.all")
+    delay_ms = page.evaluate("window.repartee.talk.sound.output.deviceDelayMs")
+    first = tape.frame + loud_frames(tape.player)[0]
+    # The scripted server dates the end of speech by whole chunks: its own date is the one to count from.
+    end_ms = turn["speech_end_ms"]
+    sent = soxr.resample(server.heard().astype(np.float32) / 32768, 24_000, tape.rate_hz)[
+        : int(end_ms / 1000 * tape.rate_hz)
+    ]
+    spoken = sent[-tape.rate_hz :]
+    end = tape.frame + likeness(tape.microphone, spoken)[1] + len(spoken)
+    gap_ms = (first - end) * 1000 / tape.rate_hz + delay_ms
+    assert turn["latency_ms"] == pytest.approx(gap_ms, abs=20)
+    assert turn["exact"]
+    assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is a busy machine's
+    assert 5 < turn["device_ms"] < 200
+
+    reports = server.of("repartee.playout")
+    assert reports[0]["latency_ms"] == turn["latency_ms"]
+    played = [one["played_ms"] for one in reports]
+    assert played == sorted(played)
+    assert [one["finished"] for one in reports] == [False] * (len(reports) - 1) + [True]
+    assert played[-1] == pytest.approx(1500, abs=1)
+    assert page.inner_text("#latency") == str(round(turn["latency_ms"]))
+    assert float(page.inner_text(".stage[data-stage=endpoint_wait] .ms")) == 300
+
+
+def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
+    server.script.replies = [reply(6)]
+    start(page)
+    reach(page, "speaking")
+    page.wait_for_timeout(700)
+    page.evaluate("addEventListener('keydown', () => (window.pressed = now()), true)")
+    page.keyboard.press("Escape")
+    reach(page, "listening")
+    page.wait_for_timeout(300)
+    tape = read_tape(page)
+    pressed = page.evaluate("window.pressed") * tape.rate_hz - tape.frame
+    last = np.flatnonzero(np.abs(tape.player) > 1e-4)[-1]
+    assert (last - pressed) / tape.rate_hz < 0.05
+    assert server.of("response.cancel") or server.of("output_audio_buffer.clear")
+    assert page.locator(".item.assistant.cut").count() == 1
+    assert not server.of("repartee.playout")[-1]["finished"]
+
+
+def test_a_network_that_stalls(page: Page, server: Server) -> None:
+    server.script.pauses = {600: 0.9}
+    start(page)
+    reach(page, "speaking")
+    reach(page, "listening")
+    tape = read_tape(page)
+    pcm = server.script.replies[0].pcm
+    wanted = soxr.resample(pcm.astype(np.float32) / 32768, 24_000, tape.rate_hz)
+    part = int(0.55 * tape.rate_hz)
+    before, at = likeness(tape.player, wanted[:part])
+    after, again = likeness(tape.player, wanted[-part:])
+    assert before > 0.999
+    assert after > 0.999
+    late_s = (again - at) / tape.rate_hz - (1.5 - 0.55)
+    assert 0.2 < late_s < 0.6  # 0.9 s stalled, 0.6 s were there
+    assert server.of("repartee.playout")[-1]["played_ms"] == pytest.approx(1500, abs=1)
+
+
+def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server: Server) -> None:
+    server.script.replies = [reply(3)]
+    server.script.drop_after_ms = 1000
+    start(page)
+    page.evaluate("""new MutationObserver(() => {
+        window.said ??= document.querySelector('[data-trouble=lost]')?.innerText;
+    }).observe(document.getElementById('notices'), { childList: true })""")
+    until(page, lambda: server.connections == 2, "a second connection")
+    page.wait_for_selector(".notice[data-trouble=lost]", state="detached")
+    reach(page, "listening")
+    assert "The connection was lost." in page.evaluate("window.said")
+    query = server.queries[1]
+    assert query["resume"] in server.kept
+    assert (query["response_id"], query["received_ms"]) == ("resp_1_1", "1000")
+    # It was back before what had come was played: not a sample is missing.
+    assert rendered_as(read_tape(page), server.script.replies[0].pcm) > 0.999
+    assert page.locator(".item").count() == 2
+
+
+def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
+    start(page)
+    server.kept.clear()
+    page.evaluate("window.repartee.talk.wire.connect()")
+    page.wait_for_selector(".notice[data-trouble=not-kept]")
+    reach(page, "speaking")
+    assert server.connections == 2
+
+
+def test_mute_sends_nothing(page: Page, server: Server) -> None:
+    start(page)
+    page.keyboard.press("m")
+    page.wait_for_timeout(100)
+    before = len(server.sound)
+    assert page.inner_text("#phase") == "Muted"
+    assert page.get_attribute("#mute", "aria-pressed") == "true"
+    page.wait_for_timeout(400)
+    assert len(server.sound) == before
+    page.keyboard.press("m")
+    until(page, lambda: len(server.sound) > before + 10, "sound after the mute")
+
+
+def test_push_to_talk(page: Page, server: Server) -> None:
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.keyboard.press("Escape")
+    start(page)
+    page.wait_for_timeout(300)
+    assert server.sound == []
+    assert server.of("session.update")[-1]["session"]["audio"]["input"]["turn_detection"] is None
+    page.keyboard.down("Space")
+    reach(page, "hearing")
+    until(page, lambda: len(server.sound) > 100, "two seconds of sound")
+    page.keyboard.up("Space")
+    reach(page, "speaking")
+    sent = len(server.sound)
+    kinds = [event["type"] for event in server.events]
+    assert kinds.index("input_audio_buffer.commit") + 1 == kinds.index("response.create")
+    page.wait_for_timeout(200)
+    assert len(server.sound) == sent
+
+
+def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "start":
+            break
+    page.keyboard.press("Enter")
+    reach(page, "listening")
+    page.keyboard.press("m")
+    page.focus("#say")
+    page.keyboard.type("hello mom")  # its letters are no shortcuts
+    page.keyboard.press("Enter")
+    reach(page, "speaking")
+    assert server.of("conversation.item.create")[0]["item"]["content"][0]["text"] == "hello mom"
+    assert page.inner_text(".item.user .text") == "hello mom"
+    until(page, lambda: "Repartee: It is ten past four." in page.inner_text("#aloud"), "the reply, for a screen reader")
+    assert page.inner_text("#phase") == "Speaking"
+    page.keyboard.press("Escape")
+    until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of the reply")
+
+
+def test_nothing_is_wider_than_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    start(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    for name in ("start", "mute", "settings-open", "say"):
+        box = page.locator(f"#{name}").bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 360

@@ -1,0 +1,158 @@
+"""What goes wrong around the page is said in the page, in words, with what to do."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from page_browser import chromium, until
+from playwright.sync_api import Browser, Page
+from scripted_server import Reply, Script, Server, serving
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def deaf() -> Iterator[Browser]:
+    """A browser that gives no page its microphone."""
+    with chromium(allowed=False) as browser:
+        yield browser
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    sound = np.sin(np.arange(12_000) / 9) * 8000
+    with serving(Script([Reply("as you wish", sound.astype(np.int16))])) as server:
+        yield server
+
+
+@pytest.fixture
+def page(deaf: Browser, server: Server) -> Iterator[Page]:
+    context = deaf.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def notice(page: Page, name: str) -> str:
+    shown = page.wait_for_selector(f".notice[data-trouble={name}]")
+    assert shown is not None
+    return shown.inner_text()
+
+
+def open_and_start(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.click("#start")
+
+
+def test_a_denied_microphone_leaves_the_keyboard(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    words = notice(page, "denied")
+    assert "does not let this page use the microphone" in words
+    assert "Allow it in the site settings" in words
+    page.fill("#say", "are you there")
+    page.press("#say", "Enter")
+    page.wait_for_selector("body[data-phase=speaking]")
+    until(page, lambda: server.of("repartee.playout") and server.of("repartee.playout")[-1]["finished"], "a reply")
+    assert page.inner_text("#latency") == "typed"
+    assert server.sound == []
+
+
+@pytest.mark.parametrize(
+    ("hidden", "name", "words"),
+    [
+        ("Object.defineProperty(window, 'isSecureContext', {value: false})", "insecure", "http://localhost"),
+        ("delete window.AudioWorkletNode", "no-worklet", "no AudioWorklet"),
+    ],
+)
+def test_an_obstacle_is_told_before_anything_is_tried(
+    page: Page, server: Server, hidden: str, name: str, words: str
+) -> None:
+    page.add_init_script(hidden)
+    open_and_start(page, server)
+    assert words in notice(page, name)
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "name"),
+    [("NotFoundError", "no-microphone"), ("NotReadableError", "busy")],
+)
+def test_a_microphone_that_fails_can_be_tried_again(page: Page, server: Server, failure: str, name: str) -> None:
+    page.add_init_script(
+        "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', window.failure ?? "
+        f"'{failure}'))"
+    )
+    open_and_start(page, server)
+    assert "type" in notice(page, name) or "choose another" in notice(page, name)
+    page.evaluate("window.failure = 'NotAllowedError'")
+    page.click(f".notice[data-trouble={name}] button.small >> nth=0")
+    notice(page, "denied")
+
+
+def test_a_microphone_that_goes_away_is_taken_up_again(page: Page, server: Server) -> None:
+    page.add_init_script("""
+        navigator.mediaDevices.getUserMedia = async () => {
+            const context = window.bench ??= new AudioContext();
+            window.given = new MediaStreamAudioDestinationNode(context).stream;
+            return window.given;
+        }""")
+    open_and_start(page, server)
+    until(page, lambda: len(server.sound) > 5, "sound")
+    page.evaluate("given.getTracks()[0].dispatchEvent(new Event('ended'))")
+    assert "went away" in notice(page, "unplugged")
+    page.wait_for_timeout(100)
+    before = len(server.sound)
+    page.evaluate("navigator.mediaDevices.dispatchEvent(new Event('devicechange'))")
+    page.wait_for_selector(".notice[data-trouble=unplugged]", state="detached")
+    until(page, lambda: len(server.sound) > before + 5, "sound again")
+
+
+@pytest.mark.parametrize(
+    ("farewell", "name", "words", "again"),
+    [
+        (("server_full", 1013), "full", "The server is full", True),
+        (("session_expired", 1001), "too-long", "the length the server allows", False),
+    ],
+)
+def test_a_server_that_closes_says_why(
+    page: Page, server: Server, farewell: tuple[str, int], name: str, words: str, *, again: bool
+) -> None:
+    server.script.farewell = farewell
+    open_and_start(page, server)
+    told = notice(page, name)
+    assert words in told
+    assert f"words of {farewell[0]}" in told
+    server.script.farewell = None
+    if again:
+        until(page, lambda: server.connections == 1, "another attempt")
+        page.wait_for_selector(f".notice[data-trouble={name}]", state="detached")
+    else:
+        page.wait_for_selector("body[data-phase=idle]")
+
+
+def test_a_token_is_asked_for_and_sent(page: Page, server: Server) -> None:
+    server.script.token = "open-sesame"
+    open_and_start(page, server)
+    page.wait_for_selector("#token-dialog[open]")
+    page.fill("#token", "open-sesame")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert server.connections == 1
+    assert not page.is_visible("#token-dialog")
+
+
+def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    page.evaluate("window.repartee.tap.context.suspend()")
+    assert "paused the sound" in notice(page, "suspended")
+    page.click(".notice[data-trouble=suspended] button.small >> nth=0")
+    page.wait_for_selector(".notice[data-trouble=suspended]", state="detached")
+
+
+def test_the_servers_errors_are_shown(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    event: dict[str, Any] = {"type": "error", "error": {"code": "x", "message": "the item is not there"}}
+    page.evaluate("(detail) => window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail }))", event)
+    page.wait_for_selector(".notice >> text=the item is not there")

@@ -1,0 +1,245 @@
+"""The server as a process: how it begins, what it refuses, how it ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from assistant.config import ConfigError
+from assistant.settings import DEFAULTS, KEYS, ServerSection
+from web.listener import listen
+from web.serve import token_of
+
+ROOT = Path(__file__).parent.parent.parent
+REPARTEE = Path(sys.executable).with_name("repartee")
+TOKEN = "a-token-of-enough-characters"
+
+SCRIPTED = textwrap.dedent(
+    """
+    import asyncio, os, sys, threading
+    from pathlib import Path
+    from rich.console import Console
+    from assistant.config import load_settings
+    from audio.errors import EngineLoadError
+    from web.house import House
+    from web.serve import serve
+    from web_server import ScriptedHall, echo
+
+    async def stubborn(websocket):
+        await websocket.send_text("")
+        threading.Thread(target=threading.Event().wait).start()  # a library that never comes back
+        while True:
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                pass
+
+    def open_house(settings, environ, metrics):
+        hall = ScriptedHall()
+        hall.may_load.set()
+        hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
+        return House(hall, stubborn if "stubborn" in sys.argv else echo)
+
+    loaded = load_settings(Path(os.devnull), {}, ["server.port=0"])
+    asyncio.run(serve(loaded, os.environ, Console(highlight=False), open_house=open_house))
+    """
+)
+
+
+@contextmanager
+def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
+    """A server with scripted engines."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPTED, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def environment() -> Mapping[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}
+
+
+def port_of(running: "subprocess.Popen[str]") -> int:
+    """Reads the screen until it is ready."""
+    assert running.stdout is not None
+    said = ""
+    while not said.endswith("ready\n"):
+        line = running.stdout.readline()
+        assert line, running.stderr.read() if running.stderr else ""
+        said += line
+    found = re.search(r"page  http://127\.0\.0\.1:(\d+)\n", said)
+    assert found is not None, said
+    return int(found[1])
+
+
+def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [REPARTEE, "serve", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+        env={**environment(), **environ},
+    )
+
+
+# Settings
+
+
+def test_the_defaults_of_the_server() -> None:
+    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, 3600.0, 0.0, 16 << 20, 1000, 60.0)
+    assert (DEFAULTS.server.hosts, DEFAULTS.server.origins) == ((), ())
+
+
+def test_lists_are_separated_by_blanks() -> None:
+    section = ServerSection(
+        allowed_hosts="voice.example [::1]:9000", allowed_origins="https://a.example  http://b.example:81"
+    )
+    assert section.hosts == ("voice.example", "[::1]:9000")
+    assert section.origins == ("https://a.example", "http://b.example:81")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("server.allowed_hosts", "https://voice.example"),
+        ("server.allowed_hosts", "a.example,b.example"),
+        ("server.allowed_origins", "*"),
+        ("server.allowed_origins", "null"),
+        ("server.allowed_origins", "app.example"),
+        ("server.allowed_origins", "https://app.example/path"),
+        ("server.host", ""),
+        ("server.ahead_ms", "100"),
+    ],
+)
+def test_what_is_no_host_or_origin_is_refused(key: str, text: str) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        KEYS[key].read(text)
+
+
+def test_a_token_must_be_one_that_clients_can_send() -> None:
+    assert token_of({}) is None
+    assert token_of({"REPARTEE_TOKEN": ""}) is None
+    assert token_of({"REPARTEE_TOKEN": TOKEN}) == TOKEN
+    for wrong in ("short", "with blanks in between", "with/slashes/and=equals", "x" * 513):
+        with pytest.raises(ConfigError, match="16 to 512") as refused:
+            token_of({"REPARTEE_TOKEN": wrong})
+        assert wrong not in str(refused.value)
+
+
+# Where it listens
+
+
+def test_a_port_in_use_is_told_with_the_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"--port {port}: in use on 127.0.0.1.*--port 0"):
+            listen("127.0.0.1", port, loopback_only=True)
+
+
+def test_any_free_port_can_be_asked_for() -> None:
+    (one,) = listen("127.0.0.1", 0, loopback_only=True)
+    with one, socket.create_connection(one.getsockname(), timeout=5):
+        assert one.getsockname()[1] > 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_other_machines_are_listened_to_only_if_that_is_meant(host: str) -> None:
+    with pytest.raises(ConfigError, match=r"REPARTEE_TOKEN.*--insecure"):
+        listen(host, 0, loopback_only=True)
+    for one in listen("0.0.0.0", 0, loopback_only=False):
+        one.close()
+
+
+def test_a_host_that_is_none_of_this_machine_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"--host 192\.0\.2\.1: no address of this machine"):
+        listen("192.0.2.1", 0, loopback_only=False)
+
+
+# The program
+
+
+@pytest.mark.slow
+def test_mistakes_are_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for arguments, environ, said in (
+            (("--port", port), {}, f"--port {port}: in use"),
+            (("--host", "0.0.0.0", "--port", "0"), {}, "--insecure"),
+            (("--host", "0.0.0.0", "--port", "0"), {"REPARTEE_TOKEN": "short"}, "REPARTEE_TOKEN"),
+            (("--port", "99999"), {}, "server.port"),
+        ):
+            done = repartee(*arguments, **environ)
+            assert done.returncode == 2, done
+            assert done.stderr.startswith("repartee: ")
+            assert said in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+            assert done.stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
+    with process() as running:
+        port = port_of(running)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as ready:
+            assert ready.status == 200
+        with pytest.raises(InvalidStatus):  # a refusal is nothing to put on the screen
+            connect(f"ws://127.0.0.1:{port}/v1/realtime", origin=Origin("https://evil.example"), proxy=None)
+        with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as client:
+            assert client.recv(5) == ""
+            running.send_signal(how)
+            assert json.loads(client.recv(5))["error"]["code"] == "server_draining"
+            with pytest.raises(ConnectionClosed):
+                client.recv(5)
+        out, err = running.communicate(timeout=5)
+        assert (running.returncode, err) == (0, "")
+        assert out.endswith("ended\n")
+
+
+@pytest.mark.slow
+def test_it_ends_within_five_seconds_whatever_hangs() -> None:
+    with process("stubborn") as running:
+        with connect(f"ws://127.0.0.1:{port_of(running)}/v1/realtime", proxy=None) as client:
+            client.recv(5)
+            running.send_signal(signal.SIGTERM)
+            running.wait(timeout=5.5)  # half a second for a busy machine
+        assert running.returncode == 0
+
+
+@pytest.mark.slow
+def test_without_engines_it_ends_with_the_reason() -> None:
+    with process("broken") as running:
+        _, err = running.communicate(timeout=10)
+        assert running.returncode == 1  # the bare function; the program makes it one line and 2
+        assert err.splitlines()[-1].endswith("EngineLoadError: the model is not there.")
+
+
+@pytest.mark.slow
+def test_the_program_turns_that_into_one_line() -> None:
+    done = repartee("--port", "0", "--set", "skills.enabled=false")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them.\n"
+    )

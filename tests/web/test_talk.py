@@ -1,0 +1,733 @@
+"""What a client asks for and what comes of it: the real protocol and session, in virtual time, on scripted engines."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from rehearsal import ScriptedVoice
+from virtual_time import run_virtual
+from wire_client import Client, Event
+from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+
+from assistant.conversation import Conversation
+from assistant.engines import SessionSettings
+from assistant.items import Answered, Said
+from assistant.record import TurnRecord
+from assistant.recorder import Recorder
+from assistant.session import Session
+from assistant.turn_events import ReplyId
+from assistant.turns import Turns, TurnSettings
+from audio.units import REPLY_RATE_HZ
+from llm.chat import FunctionCall
+from web.client_microphone import ClientMicrophone
+from web.client_speaker import ClientSpeaker
+from web.talk import Talk
+from web.wire.session_config import SessionConfig
+
+CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice")
+LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
+LAMP_TOOL = {"type": "function", "name": "set_lamp", "description": "", "parameters": {"type": "object"}}
+LONG = "one two three four five six seven eight nine ten eleven twelve and so on and on until nobody listens any more"
+
+
+@dataclass
+class Stage:
+    """A client, and the conversation it has."""
+
+    answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
+    says: Sequence[str] = ("what time is it",)
+    base: TurnSettings = field(default_factory=TurnSettings)
+    records: list[TurnRecord] = field(default_factory=list)
+    log: list[tuple[int, Event]] = field(default_factory=list)  # at ms after the beginning
+    client: Client = field(default_factory=lambda: Client(CONFIG))
+    zero_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.model = AnswersInTurn(self.answers)
+        self.ears = HearsInTurn(self.says)
+        self.voice = ScriptedVoice()
+        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
+        self.talk = Talk(self.client.wire, microphone, speaker, self.base, voice="scripted voice")
+        recorder = Recorder(
+            conversation="talk",
+            started_at="2026-01-01T00:00:00+00:00",
+            salt=b"salt",
+            engines={},
+            fallbacks=[],
+            keep_words=True,
+            speech_end_bias_ms=0.0,
+            counters=dict,
+            write=self.records.append,
+            show=self.talk.tell,
+        )
+        self.talk.session = self.session = Session(
+            microphone,
+            speaker,
+            engines_of(self.ears, self.model, self.voice),
+            Turns(self.base),
+            Conversation("Be brief.", 20),
+            recorder,
+            SessionSettings(),
+            self.talk.tell,
+        )
+        self.talk.configure(CONFIG)
+        self.talk.changed = self._fetch
+        self._came = asyncio.Event()
+
+    @property
+    def now_ms(self) -> int:
+        return round((asyncio.get_running_loop().time() - self.zero_s) * 1000)
+
+    def _fetch(self) -> None:
+        self.log += [(self.now_ms, event) for event in self.client.fetch()]
+        self._came.set()
+
+    # ---- what the client does ----
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """A message of the client's."""
+        self.client.commands.clear()
+        await self.talk.receive(json.dumps({"type": kind, **fields}))
+
+    async def update(self, **session: Any) -> None:
+        await self.send("session.update", session={"type": "realtime", **session})
+
+    async def sound(self, ms: int, *, loud: bool) -> None:
+        """So much sound, or silence, in real time."""
+        audio = base64.b64encode(np.full(480, 8000 * loud, np.int16).tobytes()).decode()
+        for _ in range(ms // 20):
+            await asyncio.sleep(0.02)
+            await self.send("input_audio_buffer.append", audio=audio)
+
+    async def says_something(self, ms: int = 600) -> None:
+        await self.sound(ms, loud=True)
+        await self.sound(800, loud=False)
+
+    async def types(self, text: str, **item: Any) -> None:
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}
+        await self.send("conversation.item.create", item=message)
+
+    # ---- what the client sees ----
+
+    def events(self, kind: str) -> list[Event]:
+        """Those of one type so far."""
+        return [event for _, event in self.log if event["type"] == kind]
+
+    def at_ms(self, kind: str) -> list[int]:
+        return [at_ms for at_ms, event in self.log if event["type"] == kind]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types in order, without extensions, and repeated ones once."""
+        kinds = [event["type"] for _, event in self.log if not event["type"].startswith("repartee.")]
+        return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
+
+    @property
+    def errors(self) -> list[str]:
+        return [event["error"]["code"] for event in self.events("error")]
+
+    @property
+    def done(self) -> list[Event]:
+        return [event["response"] for event in self.events("response.done")]
+
+    def sound_ms(self) -> float:
+        """How much sound of replies came, as pcm."""
+        return sum(len(base64.b64decode(event["delta"])) for event in self.events("response.output_audio.delta")) / 48
+
+    async def until(self, kind: str, count: int = 1) -> None:
+        """Wait until so many events of a type have come."""
+        async with asyncio.timeout(60):
+            while len(self.events(kind)) < count:
+                self._came.clear()
+                await self._came.wait()
+
+    async def until_idle(self) -> None:
+        async with asyncio.timeout(60):
+            while not self.session.idle:
+                self._came.clear()
+                await self._came.wait()
+
+
+def perform(scene: Callable[[Stage], Coroutine[None, None, None]], stage: Stage | None = None) -> Stage:
+    """A scene; then the client leaves."""
+    stage = stage or Stage()
+
+    async def main() -> None:
+        stage.zero_s = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            session = tasks.create_task(stage.session.run())
+            await asyncio.sleep(0)
+            await scene(stage)
+            stage.session.leave()
+            stage.talk.microphone.end()
+            await session
+
+    run_virtual(main())
+    return stage
+
+
+# ---- speech ----
+
+
+def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.says_something()
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.kinds == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "conversation.item.added", "conversation.item.done",
+        "conversation.item.input_audio_transcription.delta", "conversation.item.input_audio_transcription.completed",
+        "response.created", "response.output_item.added", "conversation.item.added", "response.content_part.added",
+        "response.output_audio.delta", "response.output_audio_transcript.delta", "response.output_audio.delta",
+        "response.output_audio_transcript.delta", "response.output_audio.delta",
+        "response.output_audio.done", "response.output_audio_transcript.done", "response.content_part.done",
+        "response.output_item.done", "conversation.item.done", "response.done",
+    ]  # fmt: skip
+    assert stage.events("response.output_audio_transcript.done")[0]["transcript"] == "It is ten o'clock. Anything else?"
+    assert stage.sound_ms() == 1200
+    assert stage.done[0]["status"] == "completed"
+    assert stage.done[0]["usage"]["total_tokens"] == 18
+    stopped = stage.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
+    assert stopped == pytest.approx(600, abs=25)
+    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 0.0}
+    (trace,) = stage.events("repartee.trace")
+    assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
+    assert stage.session.conversation.items[-1] == Answered(
+        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    )
+
+
+def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"duck": True})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(1000, loud=False)
+        await stage.says_something()
+        await stage.until("response.created", 2)
+
+    stage = perform(scene, Stage((LONG, "Fine."), ("count", "stop")))
+    first = stage.done[0]
+    assert (first["status"], first["status_details"]["reason"]) == ("cancelled", "turn_detected")
+    (cut,) = stage.events("conversation.item.truncated")
+    assert cut["item_id"] == first["output"][0]["id"]
+    heard_ms = cut["audio_end_ms"]
+    assert 1200 <= heard_ms <= 1700
+    assert stage.model.asked[1][-2].content == " ".join(LONG.split()[: heard_ms // 200])
+    cut_or_begun = [
+        kind for kind in stage.kinds if kind in {"conversation.item.truncated", "input_audio_buffer.speech_started"}
+    ]
+    assert cut_or_begun == [
+        "input_audio_buffer.speech_started", "conversation.item.truncated", "input_audio_buffer.speech_started"
+    ]  # fmt: skip
+    assert len(stage.events("repartee.duck")) == 1
+
+
+def test_speech_that_may_not_interrupt_is_heard_and_forgotten() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(600, loud=True)
+        await stage.sound(5000, loud=False)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert [response["status"] for response in stage.done] == ["completed"]
+    assert stage.sound_ms() == len(LONG.split()) * 200
+    assert stage.events("conversation.item.truncated") == []
+
+
+def test_turns_may_be_left_for_the_client_to_answer() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "create_response": False}}})
+        await stage.says_something()
+        await stage.sound(3000, loud=False)
+        assert len(stage.events("input_audio_buffer.committed")) == 1
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.asked[0][-1].content == "what time is it"
+
+
+def test_a_fixed_silence_ends_the_turn_as_the_client_says() -> None:
+    async def scene(stage: Stage) -> None:
+        detection = {"type": "server_vad", "silence_duration_ms": 700, "prefix_padding_ms": 100}
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene)
+    assert stage.at_ms("input_audio_buffer.committed")[0] == pytest.approx(1300, abs=50)
+
+
+# ---- the client finds the turns ----
+
+
+def test_the_client_says_when_the_turn_is_over() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+        assert stage.events("input_audio_buffer.committed") == []
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert stage.events("input_audio_buffer.speech_started") == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert committed["repartee"]["audio_end_ms"] == pytest.approx(600, abs=25)
+    assert stage.model.asked[0][-1].content == "what time is it"
+    assert stage.done[0]["status"] == "completed"
+
+
+def test_a_response_asked_for_right_after_the_commit_answers_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"instructions": "In French."})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.asked[0][-1].content == "what time is it"
+    assert stage.model.asked[0][0].content == "In French."
+
+
+def test_a_whole_turn_may_come_at_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(24_000, 8000, np.int16).tobytes()).decode()
+        await stage.send("input_audio_buffer.append", audio=audio)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        assert stage.at_ms("input_audio_buffer.committed")[0] < 100
+
+    assert perform(scene).done[0]["status"] == "completed"
+
+
+def test_a_commit_of_nothing_is_refused() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(80, loud=True)
+        await stage.send("input_audio_buffer.commit", event_id="mine")
+
+    stage = perform(scene)
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.events("error")[0]["error"]["event_id"] == "mine"
+
+
+def test_what_was_cleared_is_not_answered() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.clear")
+        assert len(stage.events("input_audio_buffer.cleared")) == 1
+        await stage.send("input_audio_buffer.commit")
+        await stage.sound(600, loud=False)
+
+    stage = perform(scene)
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.session.conversation.items == ()
+
+
+def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await stage.sound(1000, loud=False)
+        await stage.sound(600, loud=True)
+        assert stage.done == []
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+
+    stage = perform(scene, Stage((LONG,), ("stop",)))
+    assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
+
+
+# ---- text and items ----
+
+
+def test_typed_text_is_answered_when_asked_for() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("what time is it", id="mine")
+        assert stage.events("conversation.item.added")[0]["item"]["id"] == "mine"
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.sound_ms() == 1200
+    assert [type(item) for item in stage.session.conversation.items] == [Said, Answered]
+    assert stage.records[0].response_latency_ms is None
+
+
+def test_a_reply_may_come_as_text_only() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("what time is it")
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.sound_ms() == 0
+    assert stage.events("response.output_text.done")[0]["text"] == "It is ten o'clock. Anything else?"
+    assert stage.voice.spoken == []
+    assert stage.session.conversation.items[-1] == Answered(
+        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    )
+
+
+def test_one_response_may_be_otherwise_than_the_session() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("what time is it")
+        options = {"output_modalities": ["text"], "instructions": "In French.", "max_output_tokens": 9}
+        await stage.send("response.create", response=options)
+        await stage.until("response.done")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+
+    stage = perform(scene)
+    assert [messages[0].content for messages in stage.model.asked] == ["In French.", "Be brief."]
+    assert [options.max_tokens for options in stage.model.options] == [9, None]
+    assert stage.sound_ms() == 1200
+
+
+def test_speed_and_instructions_are_the_clients() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(instructions="Sing.", audio={"output": {"speed": 1.25, "voice": "alloy"}})
+        await stage.types("what time is it")
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.voice.speeds[0] == 1.25
+    assert stage.model.asked[0][0].content == "Sing."
+    assert stage.events("session.updated")[0]["session"]["audio"]["output"]["voice"] == "scripted voice"
+
+
+def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(tools=[LAMP_TOOL])
+        await stage.says_something()
+        await stage.until("response.done")
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene, Stage((LAMP, "The lamp is on."), ("turn on the lamp",)))
+    (called,) = stage.events("response.function_call_arguments.done")
+    assert (called["call_id"], called["arguments"]) == ("call_1", '{"on": true}')
+    assert [item["type"] for item in stage.done[0]["output"]] == ["function_call"]
+    assert [function.name for function in stage.model.options[0].functions] == ["set_lamp"]
+    assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant", "tool"]
+    assert stage.events("response.output_audio_transcript.done")[0]["transcript"] == "The lamp is on."
+    assert [record.outcome for record in stage.records] == ["answered", "answered"]
+
+
+def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("lamp please")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        assert stage.sound_ms() == 1000  # sent ahead: it is still playing
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene, Stage((("Let me see to that.", LAMP), "It is on.")))
+    assert [item["type"] for item in stage.done[0]["output"]] == ["message", "function_call"]
+    begun_ms = stage.at_ms("response.created")
+    assert begun_ms[1] - begun_ms[0] == pytest.approx(1000, abs=60)
+    assert stage.sound_ms() == 1600
+    assert stage.events("conversation.item.truncated") == []
+
+
+def test_items_are_shown_deleted_and_missed() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("one", id="a")
+        await stage.types("two", id="b")
+        await stage.send("conversation.item.retrieve", item_id="a")
+        await stage.send("conversation.item.delete", item_id="a")
+        await stage.send("conversation.item.retrieve", item_id="a")
+        await stage.send("conversation.item.delete", item_id="a")
+        await stage.types("three", id="b")
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "zero"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="root")
+        await stage.send("conversation.item.create", item=message, previous_item_id="a")
+        output = {"type": "function_call_output", "call_id": "none", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("conversation.item.truncate", item_id="b", content_index=0, audio_end_ms=100)
+
+    stage = perform(scene)
+    assert stage.events("conversation.item.retrieved")[0]["item"]["content"][0]["text"] == "one"
+    assert [event["item_id"] for event in stage.events("conversation.item.deleted")] == ["a"]
+    assert stage.errors == [
+        "item_not_found", "item_not_found", "item_id_taken", "previous_item_not_found", "call_id_not_found",
+        "item_truncate_not_assistant",
+    ]  # fmt: skip
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Said)]
+    assert texts == ["zero", "two"]
+
+
+def test_nothing_is_not_answered_but_what_is_asked_outright_is() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("response.create")
+        assert stage.errors == ["nothing_to_answer"]
+        await stage.send("response.create", response={"instructions": "Greet the user."})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert [message.content for message in stage.model.asked[0]] == ["Greet the user."]
+
+
+# ---- replies that the client stops ----
+
+
+def test_a_reply_is_cancelled_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("response.cancel")
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await asyncio.sleep(0.55)
+        await stage.send("response.create")
+        await stage.send("response.cancel", response_id="resp_1_1")
+        await stage.send("response.cancel", response_id="resp_1_1")
+        await asyncio.sleep(3)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.errors == [
+        "response_cancel_not_active", "conversation_already_has_active_response", "response_cancel_not_active"
+    ]  # fmt: skip
+    assert [response["status"] for response in stage.done] == ["cancelled"]
+    assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
+    assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
+    assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
+
+
+def test_what_plays_is_dropped_on_demand() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("output_audio_buffer.clear")
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.send("output_audio_buffer.clear")
+        assert stage.session.idle
+
+    stage = perform(scene)
+    assert stage.errors == ["output_audio_buffer_clear_empty"]
+    assert stage.events("output_audio_buffer.cleared")[0]["response_id"] == "resp_1_1"
+    assert len(stage.events("conversation.item.truncated")) == 1
+
+
+def test_a_request_waits_until_the_last_reply_was_played_or_dropped() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.types("and now?")
+        await stage.send("response.create")
+        assert len(stage.events("response.created")) == 1
+        await stage.send("output_audio_buffer.clear")
+        assert len(stage.events("response.created")) == 2
+        await stage.until("response.done", 2)
+        await stage.send("response.create")
+        await stage.send("response.cancel")  # the reply that plays, and what waits for it
+        await asyncio.sleep(5)
+
+    stage = perform(scene)
+    assert len(stage.done) == 2
+
+
+def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
+    """Else it came once more after that answer."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.types("and now?")
+        await stage.send("response.create")
+        await stage.sound(100, loud=False)
+        await stage.says_something()
+        await stage.sound(6000, loud=False)
+
+    stage = perform(scene, Stage(says=("no, wait",)))
+    assert len(stage.model.asked) == 2
+    assert [message.content for message in stage.model.asked[1] if message.role == "user"] == [
+        "hello", "and now?", "no, wait"
+    ]  # fmt: skip
+
+
+def test_what_was_heard_is_what_the_client_says() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+
+    stage = perform(scene)
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+
+
+def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        assert stage.session.idle
+        await asyncio.sleep(3)
+
+    stage = perform(scene)
+    assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 450
+    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+
+
+def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": True})
+        await stage.says_something()
+        await stage.until("response.created")
+        await asyncio.sleep(0.4)
+        report = {"response_id": "resp_1_1", "played_ms": 0}
+        await stage.send("repartee.playout", **report, latency_ms=987, device_ms=60)
+        for played_ms in range(90, 720, 90):  # somewhat slower than our clock
+            await asyncio.sleep(0.1)
+            await stage.send("repartee.playout", response_id="resp_1_1", played_ms=played_ms)
+        await stage.send("response.cancel")
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.session.conversation.items[-1].text == "one two three"  # type: ignore[union-attr]
+    (record,) = stage.records
+    assert record.response_latency_ms == pytest.approx(987, abs=1)
+    assert record.stages["playout"].ms == pytest.approx(60, abs=1)
+
+
+# ---- a client that comes back ----
+
+
+def resumed(stage: Stage, reply: ReplyId | None, received_ms: float | None) -> None:
+    """The client is back on another connection."""
+    again = Client(stage.client.wire.config, begin=False)
+    stage.talk.resume(again.wire, reply, received_ms)
+    stage.client, stage.log = again, []
+    stage.talk.changed = stage._fetch
+    stage._fetch()
+
+
+def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.says_something()
+        await stage.until("response.created")
+        await asyncio.sleep(0.7)
+        received_ms = stage.sound_ms()
+        stage.talk.gone()
+        await asyncio.sleep(30)
+        resumed(stage, ReplyId(1, 1), received_ms - 200)
+        assert stage.kinds[:5] == [
+            "session.created", "conversation.item.added", "conversation.item.done", "response.created",
+            "response.output_item.added",
+        ]  # fmt: skip
+        session = stage.events("session.created")[0]["session"]["repartee"]
+        assert session["resumed"] is True
+        assert session["heard_ms"] == stage.sent_ms > 500
+        before_ms.append(received_ms - 200)
+        await stage.until_idle()
+
+    before_ms: list[float] = []
+    stage = perform(scene, Stage(("One two three. Four five six. Seven eight nine. Ten.",)))
+    assert before_ms[0] + stage.sound_ms() == 2000
+    assert (
+        stage.events("response.output_audio_transcript.done")[0]["transcript"]
+        == "One two three. Four five six. Seven eight nine. Ten."
+    )
+    assert [response["status"] for response in stage.done] == ["completed"]
+    assert stage.records[0].outcome == "answered"
+    assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
+
+
+def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await asyncio.sleep(0.1)
+        stage.talk.gone()
+        await asyncio.sleep(20)
+        resumed(stage, ReplyId(1, 1), 700)
+        assert stage.sound_ms() == 500
+        assert [response["status"] for response in stage.done] == ["completed"]
+        assert not stage.session.idle
+        await stage.until_idle()
+        assert stage.events("repartee.trace")[0]["turn"] == 1
+
+    perform(scene)
+
+
+def test_back_after_the_reply_the_history_has_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+        stage.talk.gone()
+        resumed(stage, ReplyId(1, 1), 1200)
+        roles = [event["item"]["role"] for event in stage.events("conversation.item.added")]
+        assert roles == ["user", "assistant"]
+        assert stage.events("response.created") == []
+
+    perform(scene)
+
+
+def test_back_after_a_reply_has_begun_that_it_never_heard_of() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(instructions="Sing.")
+        await stage.sound(600, loud=True)
+        stage.talk.gone()
+        await asyncio.sleep(5)
+        resumed(stage, None, None)
+        await stage.until_idle()
+        assert stage.sound_ms() == 1200
+        assert stage.events("session.created")[0]["session"]["instructions"] == "Sing."
+
+    perform(scene)
+
+
+# ---- mistakes ----
+
+
+def test_a_mistake_is_told_and_the_conversation_lives_on() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.talk.receive("{")
+        await stage.send("no.such.event", event_id="mine")
+        await stage.says_something()
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == ["invalid_json", "invalid_value"]
+    assert stage.done[0]["status"] == "completed"

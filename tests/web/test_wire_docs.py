@@ -1,0 +1,50 @@
+"""docs/protocol.md names exactly the events that there are: ours as the code has them, the others as the SDK does."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from openai.types.realtime import realtime_client_event, realtime_server_event
+
+from web.wire.errors import Refusal
+from web.wire.parse import CLIENT_EVENTS
+from web.wire.server_events import SERVER_EVENTS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+
+
+def table(title: str) -> dict[str, str]:
+    """The events of a section's table, and whether they are supported."""
+    section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].strip().split("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z_.]+)` \| (yes|no) \|", section, re.MULTILINE)
+    assert len(rows) == len(section.splitlines()) - 2, "a row is not of the form | `event` | yes or no | ... |"
+    return dict(rows)
+
+
+def sdk_types(union: object) -> set[str]:
+    members, *_ = get_args(union)
+    return {get_args(member.model_fields["type"].annotation)[0] for member in get_args(members)}
+
+
+def of_realtime(names: set[str]) -> set[str]:
+    return {name for name in names if not name.startswith("repartee.")}
+
+
+def test_the_events_of_the_client() -> None:
+    rows = table("Events from the client")
+    assert {name for name, supported in rows.items() if supported == "yes"} == set(CLIENT_EVENTS)
+    assert of_realtime(set(rows)) == sdk_types(realtime_client_event.RealtimeClientEvent)
+
+
+def test_the_events_to_the_client() -> None:
+    rows = table("Events to the client")
+    assert {name for name, sent in rows.items() if sent == "yes"} == set(SERVER_EVENTS)
+    assert of_realtime(set(rows)) == sdk_types(realtime_server_event.RealtimeServerEvent)
+
+
+def test_every_extension_is_described_twice_and_every_refusal_once() -> None:
+    extensions = [name for name in (*SERVER_EVENTS, *CLIENT_EVENTS) if name.startswith("repartee.")]
+    described = PAGE.split("## Extensions\n")[1].split("\n## ")[0]
+    assert [name for name in extensions if f"`{name}`" not in described] == []
+    errors = PAGE.split("## Errors\n")[1]
+    assert [code for code in get_args(Refusal) if errors.count(f"`{code}`") != 1] == []

@@ -1,0 +1,401 @@
+"""Conversations of all kinds: whatever happens in whatever legal order, the client is told a story that holds."""
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any, Literal, assert_never
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from wire_client import Client
+
+from assistant.facts import (
+    FunctionCalled,
+    NothingHeard,
+    PlacedWord,
+    ReplyBegun,
+    ReplyCut,
+    ReplySent,
+    SpeechStarted,
+    TurnTaken,
+    UnitSpoken,
+    WordsHeard,
+    WordsPlaced,
+)
+from assistant.items import Answered, Called, Item, ItemId, Said
+from assistant.turn_events import ReplyId
+from web.wire.commands import (
+    Append,
+    CancelResponse,
+    ClearInput,
+    ClearOutput,
+    Command,
+    CommitInput,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    PlayoutReport,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from web.wire.errors import ProtocolError
+from web.wire.session_config import AudioFormat, SessionConfig
+
+Why = Literal["voice", "went on", "requested", "stuck", "client"]
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+WHYS: st.SearchStrategy[Why] = st.sampled_from(["voice", "went on", "requested", "stuck", "client"])
+
+
+class Core:
+    """A conversation in legal order, driven by draws; and what answers a client's commands.
+
+    Attributes:
+        speech: Somebody speaks.
+        reply: Under way, or sent and still playing.
+    """
+
+    def __init__(self, client: Client, data: st.DataObject) -> None:
+        self.speech: SpeechStarted | None = None
+        self.reply: ReplyId | None = None
+        self._sent = False
+        self._client = client
+        self._data = data
+        self._turn = 0
+        self._attempt = 0
+        self._count = 0
+        self._history: dict[ItemId, Item] = {}
+
+    def step(self) -> None:
+        """One thing that may happen now."""
+        steps = [self._hear, self._client_says]
+        steps.append(self._start if self.speech is None else self._stop)
+        if self.reply is None:
+            steps.append(self._reply_unasked)
+        elif self._sent:
+            steps += [self._cut, self._played]
+        else:
+            steps += [self._say, self._say, self._play, self._call, self._send, self._cut]
+        self._data.draw(st.sampled_from(steps))()
+
+    def finish(self) -> None:
+        """What was begun is ended."""
+        if self.reply is not None and not self._sent:
+            self._send()
+
+    def _new_id(self) -> ItemId:
+        self._count += 1
+        return ItemId(f"item_{self._count}")
+
+    def _start(self) -> None:
+        if self.reply is not None:
+            self._cut()
+        self._turn += 1
+        self._attempt = 0
+        self.speech = SpeechStarted(self._turn, self._data.draw(st.floats(0, 1e6)), self._new_id())
+        self._client.tell(self.speech)
+
+    def _hear(self) -> None:
+        self._client.tell(WordsHeard(self._data.draw(TEXTS), rough=self._data.draw(st.booleans())))
+
+    def _stop(self) -> None:
+        assert self.speech is not None
+        speech, self.speech = self.speech, None
+        end_ms = self._data.draw(st.floats(0, 1e6))
+        if self._data.draw(st.booleans()):
+            self._client.tell(NothingHeard(speech.turn, end_ms, "no words"))
+            return
+        said = Said(speech.item, self._data.draw(TEXTS), spoken=True)
+        self._history[said.id] = said
+        answered = self._data.draw(st.booleans())
+        self._client.tell(TurnTaken(speech.turn, said.text, False, said, end_ms, "spoken", answered))
+        if answered:
+            self._begin()
+
+    def _reply_unasked(self) -> None:
+        self._turn += 1
+        self._attempt = 0
+        self._client.tell(
+            TurnTaken(self._turn, "", False, None, None, self._data.draw(st.sampled_from(["greeting", "requested"])))
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        self._attempt += 1
+        self.reply, self._sent = ReplyId(self._turn, self._attempt), False
+        self._client.tell(ReplyBegun(self.reply, self._new_id(), spoken=self._data.draw(st.booleans())))
+
+    def _say(self) -> None:
+        assert self.reply is not None
+        text = self._data.draw(TEXTS)
+        words = (PlacedWord(text, 0.0, 1.0, estimated=True),)
+        self._client.tell(UnitSpoken(self.reply, text), WordsPlaced(self.reply, words))
+
+    def _play(self) -> None:
+        assert self.reply is not None
+        self._client.sound(self._data.draw(st.integers(0, 2000)), self.reply)
+
+    def _call(self) -> None:
+        assert self.reply is not None
+        call = Called(self._new_id(), "call", "f", self._data.draw(TEXTS))
+        self._history[call.id] = call
+        self._client.tell(FunctionCalled(self.reply, call))
+
+    def _send(self) -> None:
+        assert self.reply is not None
+        error = self._data.draw(st.none() | TEXTS)
+        incomplete = self._data.draw(st.none() | st.sampled_from(["length", "content_filter", "other"]))
+        tokens = self._data.draw(st.none() | st.integers(0, 100))
+        self._client.tell(ReplySent(self.reply, "", error, incomplete, tokens, None))
+        self._sent = True
+
+    def _cut(self) -> None:
+        assert self.reply is not None
+        reply, self.reply = self.reply, None
+        cut = ReplyCut(reply, self._data.draw(TEXTS), self._data.draw(st.floats(0, 1e5)), self._data.draw(WHYS))
+        self._client.tell(cut)
+
+    def _played(self) -> None:
+        self.reply = None
+
+    def _client_says(self) -> None:
+        before = len(self._client.commands)
+        self._client.send(self._data.draw(CLIENT_EVENTS))
+        for command in self._client.commands[before:]:
+            self._answer(command)
+
+    def _answer(self, command: Command) -> None:  # noqa: C901 - one case for each command
+        wire = self._client.do
+        match command:
+            case UpdateSession():
+                wire(lambda end: end.session_updated(command, voice=self._data.draw(st.none() | st.just("amy"))))
+            case CreateItem(_, item) if item.id in self._client.items:
+                wire(lambda end: end.refuse(command, "item_id_taken"))
+            case CreateItem(_, item):
+                item = replace(item, id=item.id or self._new_id())
+                self._history[item.id] = item
+                wire(lambda end: end.item_created(command, item))
+            case RetrieveItem(_, item_id):
+                wire(lambda end: end.item_retrieved(command, self._history.get(item_id)))
+            case DeleteItem(_, item_id) if item_id in self._history:
+                del self._history[item_id]
+                wire(lambda end: end.item_deleted(item_id))
+            case DeleteItem():
+                wire(lambda end: end.refuse(command, "item_not_found"))
+            case TruncateItem(_, item_id, audio_end_ms):
+                wire(lambda end: end.item_truncated(item_id, audio_end_ms))
+            case ClearInput():
+                wire(lambda end: end.input_cleared())
+            case ClearOutput():
+                wire(lambda end: end.output_cleared(command, self.reply))
+            case CommitInput() if self.speech is None:
+                wire(lambda end: end.refuse(command, "input_audio_buffer_commit_empty"))
+            case CreateResponse() if self.reply is not None:
+                wire(lambda end: end.refuse(command, "conversation_already_has_active_response"))
+            case CancelResponse() if self.reply is None:
+                wire(lambda end: end.refuse(command, "response_cancel_not_active"))
+            case CancelResponse():
+                self._cut()
+            case Append() | CommitInput() | CreateResponse() | PlayoutReport():
+                pass
+            case _:
+                assert_never(command)
+
+
+ITEM_IDS = st.sampled_from([f"item_{number}" for number in range(1, 12)])
+CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(
+                [
+                    "input_audio_buffer.commit",
+                    "input_audio_buffer.clear",
+                    "output_audio_buffer.clear",
+                    "response.cancel",
+                    "x",
+                ]
+            )
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["conversation.item.retrieve", "conversation.item.delete"]),
+            "event_id": TEXTS,
+            "item_id": ITEM_IDS,
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("conversation.item.create"),
+            "previous_item_id": st.none() | st.just("root") | ITEM_IDS,
+            "item": st.fixed_dictionaries(
+                {
+                    "type": st.just("message"),
+                    "id": st.none() | st.just("mine"),
+                    "role": st.sampled_from(["user", "assistant"]),
+                    "content": st.sampled_from(
+                        [[{"type": "input_text", "text": "a"}], [{"type": "output_text", "text": "a"}]]
+                    ),
+                }
+            ),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("response.create"),
+            "response": st.sampled_from([{}, {"metadata": {"k": "v"}}, {"conversation": "none"}]),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("session.update"),
+            "session": st.sampled_from(
+                [
+                    {"audio": {"input": {"turn_detection": None}}},
+                    {"audio": {"input": {"turn_detection": {"type": "server_vad"}, "transcription": None}}},
+                    {"audio": {"output": {"format": {"type": "audio/pcma"}}}},
+                    {"repartee": {"duck": True, "events": False}},
+                    {"repartee": {"events": True}},
+                    {"unknown": 1},
+                ]
+            ),
+        }
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.data())
+def test_any_conversation_is_a_story_that_holds(data: st.DataObject) -> None:
+    """The client checks each event: its shape, one response at a time, deltas and their sum, the chain of items."""
+    client = Client()
+    core = Core(client, data)
+    for _ in range(data.draw(st.integers(1, 40))):
+        core.step()
+    core.finish()
+    created = [event["response"]["id"] for event in client.events if event["type"] == "response.created"]
+    done = [event["response"]["id"] for event in client.events if event["type"] == "response.done"]
+    assert created == done
+    assert len(set(created)) == len(created)
+    assert client.fetch() == []
+
+
+@pytest.mark.parametrize("after", [None, "root", "item_a", "unknown"])
+def test_where_an_item_is_put(after: str | None) -> None:
+    history: list[Item] = [Said(ItemId("item_a"), "a", spoken=False), Answered(ItemId("item_b"), "b")]
+    client = Client(history=history)
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "c"}]}
+    client.send({"type": "conversation.item.create", "previous_item_id": after, "item": item})
+    command = client.commands[-1]
+    assert isinstance(command, CreateItem)
+    client.do(lambda wire: wire.item_created(command, replace(command.item, id=ItemId("item_c"))))
+    place = {"root": 0, "item_a": 1}.get(after or "", 2)
+    assert client.items.index("item_c") == place
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    ["call_id_not_found", "item_truncate_not_assistant", "item_truncate_too_long", "nothing_to_answer",
+     "previous_item_not_found", "response_cancel_not_active"],
+)  # fmt: skip
+def test_a_refusal_names_the_event(refusal: Any) -> None:
+    client = Client()
+    client.send({"type": "response.cancel", "event_id": "mine"})
+    (event,) = client.do(lambda wire: wire.refuse(client.commands[-1], refusal))
+    assert event["error"]["code"] == refusal
+    assert event["error"]["event_id"] == "mine"
+    assert event["error"]["message"]
+
+
+def test_a_commit_that_was_refused_is_not_refused_again() -> None:
+    client = Client()
+    client.send({"type": "input_audio_buffer.commit"})
+    client.do(lambda wire: wire.refuse(client.commands[-1], "input_audio_buffer_commit_empty"))
+    events = client.tell(SpeechStarted(1, 0.0, ItemId("item_u")), NothingHeard(1, 10.0, "no words"))
+    assert "error" not in [event["type"] for event in events]
+
+
+def test_a_commit_after_which_somebody_went_on_without_words_is_answered() -> None:
+    client = Client()
+    client.tell(SpeechStarted(1, 0.0, ItemId("item_u")))
+    client.send({"type": "input_audio_buffer.commit", "event_id": "mine"})
+    events = client.tell(TurnTaken(1, "before", False, None, 10.0, "spoken"))
+    assert [event["type"] for event in events] == ["input_audio_buffer.speech_stopped", "error"]
+
+
+SPOKEN = Said(ItemId("item_u"), "hello", spoken=True)
+TAKEN = TurnTaken(1, "hello", False, SPOKEN, 1020.4, "spoken")
+
+
+@pytest.mark.parametrize("end", [TAKEN, NothingHeard(1, 1020.4, "no words")])
+def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_send(end: TurnTaken | NothingHeard) -> None:
+    client = Client()
+    client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
+    stopped = client.do(lambda wire: wire.tell(end, 140.04))[0]
+    assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"invented_ms": 140.0})
+
+
+def test_a_client_that_ends_its_turns_itself_is_told_with_the_commit() -> None:
+    client = Client(SessionConfig(voice="amy", turn_detection=None))
+    client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
+    committed = client.do(lambda wire: wire.tell(TAKEN, 140.0))[0]
+    assert committed["type"] == "input_audio_buffer.committed"
+    assert committed["repartee"] == {"audio_end_ms": 1020, "invented_ms": 140.0}
+
+
+@pytest.mark.parametrize("turn_detection", [None, SemanticVad()])
+def test_a_client_without_extensions_gets_the_events_as_they_are_elsewhere(turn_detection: SemanticVad | None) -> None:
+    quiet = Extensions(events=False)
+    client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
+    client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
+    assert all("repartee" not in event for event in client.do(lambda wire: wire.tell(TAKEN, 140.0)))
+
+
+def test_nothing_playing_cannot_be_cleared() -> None:
+    client = Client()
+    client.send({"type": "output_audio_buffer.clear"})
+    command = client.commands[-1]
+    assert isinstance(command, ClearOutput)
+    (event,) = client.do(lambda wire: wire.output_cleared(command, None))
+    assert event["error"]["code"] == "output_audio_buffer_clear_empty"
+
+
+def test_any_other_error_can_be_reported() -> None:
+    client = Client()
+    error = ProtocolError("too_fast", "sound comes faster than real time", kind="server_error")
+    (event,) = client.do(lambda wire: wire.report(error))
+    assert event["error"] == {
+        "type": "server_error",
+        "code": "too_fast",
+        "message": "sound comes faster than real time",
+        "param": None,
+        "event_id": None,
+    }
+
+
+def test_an_update_holds_for_the_very_next_message() -> None:
+    client = Client()
+    client.send({"type": "session.update", "session": {"audio": {"input": {"format": {"type": "audio/pcmu"}}}}})
+    client.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(b"\xff").decode()})
+    assert client.commands[-1] == Append(None, b"\xff", AudioFormat.ULAW)
+
+
+def test_a_text_reply_has_no_sound() -> None:
+    client = Client(SessionConfig(modality="text"))
+    reply = ReplyId(1, 1)
+    client.tell(ReplyBegun(reply, ItemId("item_a"), spoken=False), UnitSpoken(reply, "Noon."))
+    assert not client.wire.sound(reply, np.zeros(480, np.int16))
+    client.tell(ReplySent(reply, "Noon.", None, None, None, None))
+    assert client.tell(ReplyCut(reply, "Noon.", 0.0, "client")) == []
+
+
+def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() -> None:
+    client = Client(begin=False)
+    assert client.wire.to_send() == []
+    client.wire.begin()
+    (text,) = client.wire.to_send()
+    assert "\n" not in text
+    assert json.loads(text)["type"] == "session.created"

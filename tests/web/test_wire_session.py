@@ -1,0 +1,304 @@
+"""The session object: what a client may change, and what it is shown."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wire_client import SERVICE, Client, check_shape
+
+from llm.chat import Function
+from web.wire.commands import CreateResponse, UpdateSession
+from web.wire.errors import ProtocolError
+from web.wire.parse import Reader
+from web.wire.session_config import AudioFormat, Extensions, Profile, SemanticVad, ServerVad, SessionConfig
+from web.wire.session_object import Session, session_object
+
+Json = dict[str, Any]
+TOOL = {"type": "function", "name": "get_time", "description": "The time.", "parameters": {"type": "object"}}
+
+
+DEEP = json.loads('{"a":' * 33 + "1" + "}" * 33)
+
+
+def update(session: object, config: SessionConfig | None = None, spoken: str = "en") -> SessionConfig | ProtocolError:
+    before = config or SessionConfig()
+    found = Reader(before, spoken).read(json.dumps({"type": "session.update", "session": session}))
+    if isinstance(found, ProtocolError):
+        return found
+    assert isinstance(found, UpdateSession)
+    assert found.before is before
+    return found.config
+
+
+def detection(value: object, config: SessionConfig | None = None) -> object:
+    found = update({"audio": {"input": {"turn_detection": value}}}, config)
+    return found if isinstance(found, ProtocolError) else found.turn_detection
+
+
+def test_everything_at_once() -> None:
+    found = update(
+        {
+            "type": "realtime",
+            "model": "gpt-realtime",
+            "instructions": "Be brief.",
+            "output_modalities": ["text"],
+            "audio": {
+                "input": {
+                    "format": {"type": "audio/pcmu"},
+                    "transcription": None,
+                    "noise_reduction": {"type": "near_field"},
+                    "turn_detection": {"type": "server_vad", "silence_duration_ms": 300, "threshold": 0.7},
+                },
+                "output": {"format": {"type": "audio/pcma"}, "voice": {"id": "voice_1"}, "speed": 1.25},
+            },
+            "tools": [TOOL],
+            "tool_choice": {"type": "function", "name": "get_time"},
+            "max_output_tokens": 100,
+            "tracing": "auto",
+            "truncation": "disabled",
+            "include": [],
+            "parallel_tool_calls": True,
+            "reasoning": {"effort": "low"},
+            "repartee": {"duck": True},
+        }
+    )
+    assert found == SessionConfig(
+        instructions="Be brief.",
+        modality="text",
+        input_format=AudioFormat.ULAW,
+        output_format=AudioFormat.ALAW,
+        turn_detection=ServerVad(threshold=0.7, silence_duration_ms=300),
+        transcription=False,
+        voice="voice_1",
+        speed=1.25,
+        tools=(Function("get_time", "The time.", '{"type": "object"}'),),
+        tool_choice="get_time",
+        max_output_tokens=100,
+        extensions=Extensions(duck=True),
+    )
+
+
+def test_what_is_left_out_or_null_stays() -> None:
+    config = SessionConfig(instructions="x", voice="amy", transcription=False, extensions=Extensions(duck=True))
+    assert update({}, config) == config
+    nothing = {"instructions": None, "tools": None, "audio": {"input": None, "output": {"voice": None, "speed": None}}}
+    assert update(nothing, config) == config
+    assert update({"repartee": {"playout": True}}, config) == SessionConfig(
+        instructions="x", voice="amy", transcription=False, extensions=Extensions(duck=True, playout=True)
+    )
+
+
+def test_turn_detection_of_the_same_type_keeps_what_is_left_out_and_of_another_has_its_defaults() -> None:
+    eager = SessionConfig(turn_detection=SemanticVad(eagerness="high"))
+    assert detection({"type": "semantic_vad", "interrupt_response": False}, eager) == SemanticVad(
+        "high", interrupt_response=False
+    )
+    assert detection({"create_response": False}, eager) == SemanticVad("high", create_response=False)
+    assert detection({"type": "server_vad"}, eager) == ServerVad()
+    assert detection({"type": "semantic_vad"}, SessionConfig(turn_detection=ServerVad())) == SemanticVad()
+    assert detection(None, eager) is None
+    assert detection({"type": "semantic_vad"}, SessionConfig(turn_detection=None)) == SemanticVad()
+
+
+@pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
+def test_profiles_are_eagerness(profile: Profile) -> None:
+    assert SemanticVad.of_profile(profile).profile == profile
+    assert SemanticVad("medium").profile == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("session", "code", "param", "text"),
+    [
+        (5, "invalid_type", "session", "session is a number; it must be an object"),
+        ({"modalities": ["audio"]}, "unknown_parameter", "session.modalities", "output_modalities"),
+        ({"type": "transcription"}, "not_supported", "session.type", "conversations"),
+        ({"instructions": 5}, "invalid_type", "session.instructions", "a number"),
+        ({"output_modalities": ["text", "audio"]}, "invalid_value", "session.output_modalities", "both or none"),
+        ({"output_modalities": ["video"]}, "invalid_value", "session.output_modalities[0]", "'video'"),
+        ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", "1 to 32768"),
+        ({"max_output_tokens": "lots"}, "invalid_type", "session.max_output_tokens", "or 'inf'"),
+        ({"prompt": {"id": "p"}}, "not_supported", "session.prompt", "use instructions"),
+        ({"tools": [{"type": "mcp", "server_label": "x"}]}, "not_supported", "session.tools[0].type", "function"),
+        ({"tools": [TOOL, TOOL]}, "invalid_value", "session.tools", "twice"),
+        ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "is missing"),
+        ({"tools": [{"name": "f", "parameters": []}]}, "invalid_type", "session.tools[0].parameters", "a list"),
+        ({"tools": [{"name": "f", "parameters": DEEP}]}, "invalid_value", "session.tools[0].parameters", "32 levels"),
+        ({"tool_choice": "some"}, "invalid_value", "session.tool_choice", "'required'"),
+        ({"tool_choice": {"type": "mcp"}}, "not_supported", "session.tool_choice", "function"),
+        ({"tool_choice": {"type": "function", "name": "f"}}, "invalid_value", "session.tool_choice", "not among"),
+        ({"audio": {"output": {"speed": 2}}}, "invalid_value", "session.audio.output.speed", "is 2; allowed: 0.25"),
+        ({"audio": {"output": {"voice": 5}}}, "invalid_type", "session.audio.output.voice", "a string"),
+        ({"audio": {"input": {"format": "pcm16"}}}, "invalid_type", "session.audio.input.format", "an object"),
+        (
+            {"audio": {"input": {"format": {"type": "audio/pcm", "rate": 16000}}}},
+            "invalid_value", "session.audio.input.format.rate", "is 16000; allowed: 24000",
+        ),
+        (
+            {"audio": {"input": {"transcription": {"language": "de"}}}},
+            "not_supported", "session.audio.input.transcription.language", "speaks 'en'",
+        ),
+        (
+            {"audio": {"input": {"turn_detection": {"type": "client_vad"}}}},
+            "invalid_value", "session.audio.input.turn_detection.type", "'semantic_vad'",
+        ),
+        (
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}}},
+            "not_supported", "session.audio.input.turn_detection.idle_timeout_ms", "leave it out",
+        ),
+        (
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 20}}}},
+            "invalid_value", "session.audio.input.turn_detection.silence_duration_ms", "100 to 3000",
+        ),
+        ({"audio": {"input": {"turn_detection": "off"}}}, "invalid_type", "session.audio.input.turn_detection", "null"),
+        ({"repartee": {"duck": "yes"}}, "invalid_type", "session.repartee.duck", "true or false"),
+        ({"repartee": {"volume": 1}}, "unknown_parameter", "session.repartee.volume", "duck"),
+    ],
+)  # fmt: skip
+def test_a_wrong_update_changes_nothing(session: object, code: str, param: str, text: str) -> None:
+    client = Client()
+    before = client.wire.config
+    if isinstance(session, dict):
+        session = {"instructions": "changed", **session}
+    (event,) = client.send({"type": "session.update", "event_id": "mine", "session": session})
+    error = event["error"]
+    assert (error["code"], error["param"], error["event_id"]) == (code, param, "mine")
+    assert text in error["message"]
+    assert error["message"].startswith("session.update: ")
+    assert client.wire.config is before
+    assert client.commands == []
+
+
+def test_a_tool_has_finite_numbers() -> None:
+    text = '{"type": "session.update", "session": {"tools": [{"name": "f", "parameters": {"x": [1e999]}}]}}'
+    found = Reader(SessionConfig(), "en").read(text)
+    assert isinstance(found, ProtocolError)
+    assert (found.code, found.param) == ("invalid_value", "session.tools[0].parameters")
+
+
+def test_turn_detection_needs_a_type_where_there_was_none() -> None:
+    found = detection({"create_response": True}, SessionConfig(turn_detection=None))
+    assert isinstance(found, ProtocolError)
+    assert found.code == "missing_required_parameter"
+
+
+def test_the_tool_that_must_be_called_cannot_be_taken_away() -> None:
+    config = SessionConfig(tools=(Function("f", "", "{}"),), tool_choice="f")
+    found = update({"tools": []}, config)
+    assert isinstance(found, ProtocolError)
+    assert found.param == "session.tool_choice"
+
+
+@pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
+def test_variants_of_the_language_are_taken(language: str) -> None:
+    assert update({"audio": {"input": {"transcription": {"language": language}}}}, spoken="en-US") == SessionConfig()
+
+
+def test_the_voice_in_use_is_shown() -> None:
+    client = Client()
+    client.send({"type": "session.update", "session": {"audio": {"output": {"voice": "alloy"}}}})
+    command = client.commands[-1]
+    assert isinstance(command, UpdateSession)
+    assert command.config.voice == "alloy"
+    (event,) = client.do(lambda wire: wire.session_updated(command, voice="amy"))
+    assert event["session"]["audio"]["output"]["voice"] == "amy"
+    assert client.wire.config.voice == "amy"
+
+
+def test_the_session_as_a_client_sees_it() -> None:
+    config = SessionConfig(
+        voice="amy", tools=(Function("get_time", "The time.", '{"type": "object"}'),), tool_choice="get_time"
+    )
+    shown = session_object(Session("s1", SERVICE, expires_at_s=1000), config)
+    assert shown == {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": "s1",
+        "model": "skills",
+        "expires_at": 1000,
+        "output_modalities": ["audio"],
+        "instructions": "",
+        "audio": {
+            "input": {
+                "format": {"type": "audio/pcm", "rate": 24_000},
+                "transcription": {"model": "pocketsphinx", "language": "en", "prompt": None},
+                "noise_reduction": None,
+                "turn_detection": {
+                    "type": "semantic_vad",
+                    "eagerness": "auto",
+                    "create_response": True,
+                    "interrupt_response": True,
+                },
+            },
+            "output": {"format": {"type": "audio/pcm", "rate": 24_000}, "voice": "amy", "speed": 1.0},
+        },
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "name": "get_time"},
+        "max_output_tokens": "inf",
+        "truncation": "auto",
+        "tracing": None,
+        "prompt": None,
+        "include": None,
+        "repartee": {
+            "version": "0.1",
+            "resume_token": "token",
+            "resumed": False,
+            "heard_ms": 0.0,
+            "language": "en",
+            "engines": [
+                {"stage": "vad", "name": "silero", "detail": "20 ms frames", "why": "as configured", "fallback": False}
+            ],
+            "events": True,
+            "duck": False,
+            "playout": False,
+        },
+    }
+
+
+DETECTIONS = st.one_of(
+    st.none(),
+    st.builds(
+        ServerVad,
+        st.floats(0, 1),
+        st.integers(100, 3000),
+        st.integers(0, 1000),
+        st.booleans(),
+        st.booleans(),
+    ),
+    st.builds(SemanticVad, st.sampled_from(["low", "medium", "high", "auto"]), st.booleans(), st.booleans()),
+)
+CONFIGS = st.builds(
+    SessionConfig,
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+    st.sampled_from(["audio", "text"]),
+    st.sampled_from(AudioFormat),
+    st.sampled_from(AudioFormat),
+    DETECTIONS,
+    st.booleans(),
+    st.just("amy"),
+    st.floats(0.25, 1.5),
+    st.just((Function("f", "d", '{"type": "object"}'),)),
+    st.sampled_from(["auto", "none", "required", "f"]),
+    st.integers(1, 4096) | st.just("inf"),
+    st.builds(Extensions, st.booleans(), st.booleans(), st.booleans()),
+)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(CONFIGS)
+def test_a_session_sent_back_as_it_was_shown_changes_nothing_and_is_as_the_sdk_types_it(config: SessionConfig) -> None:
+    shown: Json = session_object(Session("s1", SERVICE), config)
+    check_shape({"type": "session.updated", "event_id": "e", "session": shown})
+    assert update(shown, config) == config
+
+
+def test_options_of_a_response() -> None:
+    event = {
+        "type": "response.create",
+        "response": {"tools": [TOOL], "tool_choice": "required", "audio": {"output": {"voice": "amy"}}},
+    }
+    found = Reader(SessionConfig(), "en").read(json.dumps(event))
+    assert isinstance(found, CreateResponse)
+    assert found.options.tools == (Function("get_time", "The time.", '{"type": "object"}'),)
+    assert (found.options.tool_choice, found.options.voice, found.options.modality) == ("required", "amy", None)

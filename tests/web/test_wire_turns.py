@@ -1,0 +1,500 @@
+"""Whole turns: what a client is told, event by event, against golden lists."""
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from wire_client import REPLY, Client, line
+
+from assistant.facts import (
+    FunctionCalled,
+    NothingHeard,
+    PlacedWord,
+    ReplyBegun,
+    ReplyCut,
+    ReplySent,
+    SpeechStarted,
+    Trouble,
+    TurnFinished,
+    TurnTaken,
+    UnitSpoken,
+    WordsHeard,
+    WordsPlaced,
+)
+from assistant.items import Answered, Called, ItemId, Returned, Said
+from assistant.record import TurnRecord
+from assistant.turn_events import ReplyId
+from audio.g711 import decode_alaw, decode_ulaw
+from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
+from web.wire.item_order import MAX_ITEMS, ItemOrder
+from web.wire.server_events import SERVER_EVENTS
+from web.wire.session_config import AudioFormat, Extensions, SessionConfig
+from web.wire.speaking import MAX_RESPONSES
+
+USER, ASSISTANT, SECOND = ItemId("item_u"), ItemId("item_a"), ItemId("item_u2")
+AGAIN = ReplyId(1, 2)
+NEXT = ReplyId(2, 1)
+HEARD = Said(USER, "what time is it", spoken=True)
+QUIET = SessionConfig(voice="amy", extensions=Extensions(events=False))
+RECORD = TurnRecord(
+    schema=1,
+    conversation="c",
+    turn=1,
+    started_at="2026-01-01T00:00:00Z",
+    outcome="answered",
+    rough=False,
+    speech_start_ms=100.0,
+    speech_end_ms=1000.0,
+    speech_end_bias_ms=30.0,
+    endpoint_ms=1400.0,
+    playout_start_ms=1435.0,
+    response_latency_ms=435.0,
+    no_latency_reason=None,
+    stages={},
+    spans=(),
+    events=(),
+    attempts=1,
+    hearings=(),
+    engines={},
+    fallbacks=(),
+    error=None,
+    counters={},
+    words=None,
+)
+
+
+def sent(
+    reply: ReplyId = REPLY, *, error: str | None = None, incomplete: str | None = None, tokens: int | None = None
+) -> ReplySent:
+    return ReplySent(reply, "not looked at", error, incomplete, tokens, tokens)
+
+
+def asked(client: Client) -> None:
+    """Somebody speaks, and the answer begins."""
+    client.tell(
+        SpeechStarted(1, 119.6, USER),
+        TurnTaken(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
+        ReplyBegun(REPLY, ASSISTANT, spoken=True),
+    )
+
+
+def spoken_turn(client: Client) -> None:
+    client.tell(
+        WordsHeard("what", rough=True),
+        SpeechStarted(1, 119.6, USER),
+        WordsHeard("what time", rough=False),
+        TurnTaken(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
+        ReplyBegun(REPLY, ASSISTANT, spoken=True),
+        UnitSpoken(REPLY, "It is noon."),
+        WordsPlaced(
+            REPLY, (PlacedWord("It", 0.04, 120.0, estimated=False), PlacedWord("is", 120.0, 200.06, estimated=True))
+        ),
+    )
+    client.sound(2400)
+    client.tell(UnitSpoken(REPLY, " Lunch?"))
+    client.sound(13_000)
+    client.tell(sent(tokens=7), TurnFinished(RECORD))
+
+
+def interrupted_mid_reply(client: Client) -> None:
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.sound(2400)
+    client.do(lambda wire: wire.duck(REPLY))
+    client.tell(ReplyCut(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
+    late = client.sound(2400)
+    assert late == []
+
+
+def interrupted_after_it_was_sent(client: Client) -> None:
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.sound(2400)
+    client.tell(sent(), ReplyCut(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
+
+
+def went_on(client: Client) -> None:
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.sound(480)
+    more = Said(SECOND, "in Rome", spoken=True, continues=True)
+    client.tell(
+        ReplyCut(REPLY, "", 0.0, "went on"),
+        SpeechStarted(1, 1500.0, SECOND),
+        TurnTaken(1, "what time is it in Rome", False, more, 2100.0, "spoken"),
+        ReplyBegun(AGAIN, ItemId("item_a2"), spoken=True),
+        UnitSpoken(AGAIN, "It is one."),
+        sent(AGAIN),
+    )
+
+
+def text_only(client: Client) -> None:
+    create = {"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "hi"}]}}  # fmt: skip
+    client.send(create)
+    command = client.commands[-1]
+    assert isinstance(command, CreateItem)
+    typed = Said(USER, "hi", spoken=False)
+    client.do(lambda wire: wire.item_created(command, typed))
+    client.send({"type": "response.create", "response": {"output_modalities": ["text"], "metadata": {"k": "v"}}})
+    client.tell(
+        TurnTaken(1, "hi", False, None, None, "requested"),
+        ReplyBegun(REPLY, ASSISTANT, spoken=False),
+        UnitSpoken(REPLY, "Hello"),
+        UnitSpoken(REPLY, " there."),
+        sent(),
+    )
+    responses = [event["response"] for event in client.events if "response" in event]
+    assert [(r["metadata"], r["output_modalities"]) for r in responses] == [({"k": "v"}, ["text"])] * 2
+
+
+def function_call(client: Client) -> None:
+    asked(client)
+    call = Called(ItemId("item_f"), "call_1", "get_time", '{"zone":"Rome"}')
+    client.tell(FunctionCalled(REPLY, call), sent())
+    client.send({"type": "conversation.item.create", "previous_item_id": "item_f", "item": {
+        "type": "function_call_output", "call_id": "call_1", "output": "13:00"}})  # fmt: skip
+    command = client.commands[-1]
+    assert isinstance(command, CreateItem)
+    client.do(lambda wire: wire.item_created(command, Returned(ItemId("item_o"), "call_1", "13:00")))
+    client.send({"type": "response.create"})
+    client.tell(
+        TurnTaken(2, "", False, None, None, "requested"),
+        ReplyBegun(NEXT, ASSISTANT, spoken=True),
+        UnitSpoken(NEXT, "It is one."),
+        FunctionCalled(NEXT, Called(ItemId("item_g"), "call_2", "log", "{}")),
+        sent(NEXT),
+    )
+
+
+def nothing_said(client: Client) -> None:
+    client.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 90.0, "no words"))
+
+
+def manual(client: Client) -> None:
+    client.send(
+        {"type": "session.update", "session": {"type": "realtime", "audio": {"input": {"turn_detection": None}}}}
+    )
+    update = client.commands[-1]
+    assert isinstance(update, UpdateSession)
+    client.do(lambda wire: wire.session_updated(update))
+    client.tell(SpeechStarted(1, 100.0, USER))
+    client.send({"type": "input_audio_buffer.commit", "event_id": "mine_1"})
+    client.tell(TurnTaken(1, HEARD.text, False, HEARD, 1000.0, "spoken", answered=False))
+    client.send({"type": "response.create"})
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "Noon."), sent())
+    client.tell(SpeechStarted(2, 3000.0, SECOND))
+    client.send({"type": "input_audio_buffer.commit", "event_id": "mine_2"})
+    client.tell(NothingHeard(2, 3100.0, "no words"))
+    client.send({"type": "input_audio_buffer.clear"})
+    client.do(lambda wire: wire.input_cleared())
+
+
+def greeting(client: Client) -> None:
+    client.tell(
+        TurnTaken(1, "", False, None, None, "greeting"),
+        ReplyBegun(REPLY, ASSISTANT, spoken=True),
+        UnitSpoken(REPLY, "Hello."),
+        sent(),
+    )
+
+
+def failed(client: Client) -> None:
+    asked(client)
+    client.tell(
+        UnitSpoken(REPLY, "It"),
+        Trouble("The model did not answer."),
+        sent(error="the model did not answer"),
+        TurnTaken(2, "", False, None, None, "announcement"),
+        ReplyBegun(NEXT, SECOND, spoken=True),
+        ReplyCut(NEXT, "", 0.0, "stuck"),
+    )
+
+
+def incomplete(client: Client) -> None:
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is"), sent(incomplete="length"))
+    client.tell(ReplyBegun(NEXT, SECOND, spoken=True), sent(NEXT, incomplete="content_filter"))
+    client.tell(ReplyBegun(AGAIN, SECOND, spoken=True), sent(AGAIN, incomplete="model_length"))
+
+
+def telephone(client: Client) -> None:
+    client.send({"type": "session.update", "session": {"audio": {"output": {"format": {"type": "audio/pcmu"}}}}})
+    update = client.commands[-1]
+    assert isinstance(update, UpdateSession)
+    assert update.config.output_format is AudioFormat.ULAW
+    client.do(lambda wire: wire.session_updated(update))
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    client.sound(480)
+    client.sound(2400)
+    client.sound(24_000)
+    client.tell(sent())
+
+
+def lost_words(client: Client) -> None:
+    client.tell(
+        SpeechStarted(1, 100.0, USER),
+        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken"),
+        ReplyBegun(REPLY, ASSISTANT, spoken=True),
+        UnitSpoken(REPLY, "I did not get that."),
+        sent(),
+    )
+
+
+def items(client: Client) -> None:
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
+    client.sound(0)
+    for event in (
+        {"type": "conversation.item.retrieve", "item_id": "item_u"},
+        {"type": "conversation.item.truncate", "item_id": "item_a", "content_index": 0, "audio_end_ms": 300},
+        {"type": "conversation.item.retrieve", "item_id": "item_a"},
+        {"type": "conversation.item.delete", "item_id": "item_u"},
+        {"type": "conversation.item.retrieve", "item_id": "item_u", "event_id": "mine"},
+        {"type": "output_audio_buffer.clear"},
+    ):
+        client.send(event)
+    heard, truncate, rest, delete, gone, clear = client.commands
+    assert isinstance(heard, RetrieveItem)
+    assert isinstance(truncate, TruncateItem)
+    assert isinstance(rest, RetrieveItem)
+    assert isinstance(delete, DeleteItem)
+    assert isinstance(gone, RetrieveItem)
+    assert isinstance(clear, ClearOutput)
+    client.do(lambda wire: wire.item_retrieved(heard, HEARD))
+    client.do(lambda wire: wire.item_truncated(truncate.item_id, truncate.audio_end_ms))
+    client.do(lambda wire: wire.item_retrieved(rest, Answered(ASSISTANT, "It is", complete=False)))
+    client.do(lambda wire: wire.item_deleted(delete.item_id))
+    client.do(lambda wire: wire.item_retrieved(gone, None))
+    client.do(lambda wire: wire.output_cleared(clear, REPLY))
+
+
+def loudness(client: Client) -> None:
+    client.send({"type": "session.update", "session": {"repartee": {"duck": True}}})
+    asked(client)
+    client.do(lambda wire: wire.duck(REPLY))
+    client.do(lambda wire: wire.unduck(REPLY))
+
+
+SCENES: tuple[Callable[[Client], None], ...] = (
+    spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
+    manual, greeting, failed, incomplete, telephone, lost_words, items, loudness,
+)  # fmt: skip
+
+
+GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")
+"""What each scene tells its client; `PYTHONPATH=.:tests python tests/web/test_wire_turns.py` writes it."""
+
+
+def told(scene: Callable[[Client], None], config: SessionConfig | None = None) -> list[str]:
+    client = Client(config)
+    scene(client)
+    return [line(event) for event in client.events[1:]]
+
+
+def golden() -> dict[str, list[str]]:
+    sections = GOLDEN_FILE.read_text(encoding="utf-8").split("## ")[1:]
+    return {lines[0]: lines[1:] for lines in (section.strip().split("\n") for section in sections)}
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_what_a_client_is_told(scene: Callable[[Client], None]) -> None:
+    assert told(scene) == golden()[scene.__name__]
+
+
+def test_every_event_that_we_know_is_told_in_some_scene() -> None:
+    kinds = {"session.created"}
+    for scene in SCENES:
+        kinds |= {text.split()[0] for text in told(scene)}
+    assert kinds == set(SERVER_EVENTS)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_a_client_that_wants_no_extensions_gets_none_and_misses_nothing_else(scene: Callable[[Client], None]) -> None:
+    full = told(scene)
+    bare = [text for text in told(scene, QUIET) if scene is not loudness or "repartee" not in text]
+    assert bare == [text for text in full if not text.startswith("repartee.")]
+
+
+def test_a_client_that_does_not_want_transcripts_gets_none_even_of_an_item_it_asks_for() -> None:
+    client = Client(SessionConfig(transcription=False))
+    items(client)
+    assert not [event for event in client.events if "transcription" in event["type"]]
+    shown = [event["item"] for event in client.events if event["type"] == "conversation.item.retrieved"]
+    assert shown[0]["content"] == [{"type": "input_audio", "transcript": None}]
+
+
+def test_a_client_that_comes_back_is_shown_the_history_and_the_reply_under_way() -> None:
+    client = Client(begin=False)
+    call = Called(ItemId("item_f"), "call_1", "get_time", "{}")
+    told_before = (HEARD, call, Returned(ItemId("item_o"), "call_1", "1"), Answered(SECOND, "It is", complete=False))
+    client.do(lambda wire: wire.begin(told_before, resumed=True))
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "It is noon."))
+    client.sound(480)
+    client.tell(UnitSpoken(REPLY, " Lunch?"), sent())
+    assert client.events[0]["session"]["repartee"]["resumed"] is True
+    assert client.items == ["item_u", "item_f", "item_o", "item_u2", "item_a"]
+    assert client.events[-1]["response"]["output"][0]["content"][0]["transcript"] == "It is noon. Lunch?"
+
+
+def test_long_sound_comes_in_pieces_that_stock_clients_take_and_loses_nothing() -> None:
+    client = Client()
+    asked(client)
+    pcm = np.random.default_rng(1).integers(-32_768, 32_768, 24_000 * 3 + 7).astype(np.int16)
+    events = client.do(lambda wire: wire.sound(REPLY, pcm))
+    deltas = [base64.b64decode(event["delta"]) for event in events if event["type"] == "response.output_audio.delta"]
+    assert max(map(len, deltas)) <= 24_000
+    assert b"".join(deltas) == pcm.astype("<i2").tobytes()
+
+
+@pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW])
+def test_telephone_sound_is_all_there_at_the_end_and_sounds_alike(form: AudioFormat) -> None:
+    client = Client(SessionConfig(output_format=form))
+    asked(client)
+    for _ in range(10):
+        client.sound(2400)
+    client.tell(sent())
+    data = b"".join(
+        base64.b64decode(event["delta"]) for event in client.events if event["type"] == "response.output_audio.delta"
+    )
+    decode = decode_ulaw if form is AudioFormat.ULAW else decode_alaw
+    pcm = decode(data).astype(np.float64)
+    assert len(pcm) == 8000
+    spectrum = np.abs(np.fft.rfft(pcm))
+    assert np.argmax(spectrum) == 500
+    assert 5000 < np.std(pcm) < 6000
+
+
+def test_the_client_can_be_told_a_response_in_a_format_of_its_own() -> None:
+    client = Client()
+    client.send({"type": "response.create", "response": {"audio": {"output": {"format": {"type": "audio/pcma"}}}}})
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    client.sound(24_000)
+    client.tell(sent())
+    kinds = {event["response"]["audio"]["output"]["format"]["type"] for event in client.events if "response" in event}
+    assert kinds == {"audio/pcma"}
+    client.tell(ReplyBegun(NEXT, SECOND, spoken=True))
+    assert client.events[-1]["response"]["audio"]["output"]["format"] == {"type": "audio/pcm", "rate": 24_000}
+
+
+def test_a_request_that_was_refused_or_cancelled_leaves_its_notes_to_no_other_response() -> None:
+    client = Client()
+    client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}, "event_id": "mine"})
+    refused = client.commands[-1]
+    events = client.do(lambda wire: wire.refuse(refused, "conversation_already_has_active_response"))
+    assert events[0]["error"]["event_id"] == "mine"
+    client.send({"type": "response.create", "response": {"metadata": {"k": "w"}}})
+    client.send({"type": "response.cancel"})
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    assert client.events[-1]["response"]["metadata"] is None
+
+
+def test_a_spoken_turn_in_between_does_not_take_the_notes_of_a_request() -> None:
+    client = Client()
+    client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
+    asked(client)
+    assert client.events[-1]["response"]["metadata"] is None
+    client.tell(sent(), TurnTaken(2, "", False, None, None, "requested"), ReplyBegun(NEXT, SECOND, spoken=True))
+    assert client.events[-1]["response"]["metadata"] == {"k": "v"}
+
+
+def test_a_typed_turn_tells_of_its_item_unless_the_client_knows_it() -> None:
+    client = Client(history=[Said(USER, "hi", spoken=False)])
+    known = client.tell(TurnTaken(1, "hi", False, Said(USER, "hi", spoken=False), None, "requested"))
+    assert known == []
+    new = client.tell(TurnTaken(2, "ho", False, Said(SECOND, "ho", spoken=False), None, "requested"))
+    assert [event["type"] for event in new] == ["conversation.item.added", "conversation.item.done"]
+    assert client.items == [USER, SECOND]
+
+
+def test_what_is_late_or_of_nobody_is_not_told() -> None:
+    client = Client()
+    asked(client)
+    client.tell(sent())
+    nothing = client.tell(
+        UnitSpoken(REPLY, "late"),
+        UnitSpoken(NEXT, "of nobody"),
+        sent(NEXT),
+        ReplyCut(NEXT, "", 0.0, "voice"),
+        ReplyCut(REPLY, "", 0.0, "voice"),  # without a word or a sound there is nothing to cut
+        WordsPlaced(NEXT, (PlacedWord("x", 0.0, 1.0, estimated=True),)),
+        NothingHeard(9, 0.0, "stuck"),
+    )
+    assert nothing == []
+    assert client.sound(480) == []
+
+
+def test_a_reply_is_cut_once_only() -> None:
+    client = Client()
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
+    first = client.tell(ReplyCut(REPLY, "It", 40.0, "client"))
+    assert [event["type"] for event in first] == ["conversation.item.truncated"]
+    assert client.tell(ReplyCut(REPLY, "It", 40.0, "client")) == []
+
+
+def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> None:
+    client = Client()
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "voice"))
+    client.send({"type": "conversation.item.retrieve", "item_id": ASSISTANT})
+    command = client.commands[-1]
+    assert isinstance(command, RetrieveItem)
+    (event,) = client.do(lambda wire: wire.item_retrieved(command, None))
+    assert event["item"]["content"] == [{"type": "output_audio", "transcript": ""}]
+    assert event["item"]["status"] == "incomplete"
+
+
+def test_two_responses_at_once_never_leave_one_open() -> None:
+    client = Client()
+    asked(client)
+    events = client.tell(UnitSpoken(REPLY, "It"), ReplyBegun(NEXT, SECOND, spoken=True))
+    assert [event["type"] for event in events if event["type"].startswith("response.")][-2:] == [
+        "response.done",
+        "response.created",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [("voice", "turn_detected"), ("went on", "turn_detected"), ("requested", "client_cancelled"),
+     ("client", "client_cancelled")],
+)  # fmt: skip
+def test_why_a_response_was_cancelled(why: Literal["voice", "went on", "requested", "client"], reason: str) -> None:
+    client = Client()
+    asked(client)
+    (event,) = client.tell(ReplyCut(REPLY, "", 0.0, why))
+    assert event["response"]["status_details"] == {"type": "cancelled", "reason": reason}
+
+
+def test_written_messages_stay_text() -> None:
+    client = Client()
+    text_only(client)
+    client.send({"type": "conversation.item.retrieve", "item_id": ASSISTANT})
+    command = client.commands[-1]
+    assert isinstance(command, RetrieveItem)
+    (event,) = client.do(lambda wire: wire.item_retrieved(command, Answered(ASSISTANT, "Hello there.")))
+    assert event["item"]["content"] == [{"type": "output_text", "text": "Hello there."}]
+
+
+def test_the_oldest_responses_and_items_are_forgotten() -> None:
+    client = Client()
+    for turn in range(1, 2 * MAX_RESPONSES):
+        reply = ReplyId(turn, 1)
+        client.tell(ReplyBegun(reply, ItemId(f"item_{turn}"), spoken=True), UnitSpoken(reply, "x"), sent(reply))
+    assert client.tell(ReplyCut(ReplyId(1, 1), "", 0.0, "voice")) == []
+    order = ItemOrder()
+    for number in range(MAX_ITEMS + 2):
+        order.insert(ItemId(str(number)), written=True)
+    assert ItemId("1") not in order
+    assert not order.is_written(ItemId("1"))
+    assert ItemId("2") in order
+    assert order.before(ItemId("3")) == "2"
+
+
+if __name__ == "__main__":
+    SECTIONS = ["\n".join([f"## {scene.__name__}", *told(scene)]) for scene in SCENES]
+    GOLDEN_FILE.write_text("\n\n".join(SECTIONS) + "\n", encoding="utf-8")

@@ -1,0 +1,105 @@
+"""A server for tests: the real app on the real uvicorn, on a free port of loopback; engines and talk are scripts."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.websockets import WebSocket
+
+from assistant.settings import ServerSection
+from web.admission import Admission
+from web.app import STATIC, make_app
+from web.gatekeeper import Gatekeeper
+from web.health import EngineState
+from web.listener import listen
+from web.metrics import Metrics
+from web.reception import Converse, Reception
+from web.serve import Server, uvicorn_config
+
+
+@dataclass
+class ScriptedHall:
+    """Engines that are loaded when the test says so."""
+
+    states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
+    error: Exception | None = None
+    may_load: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: bool = False
+
+    async def load(self) -> None:
+        await self.may_load.wait()
+        if self.error is not None:
+            raise self.error
+        self.states = [EngineState(one.stage, "ready", one.name or "scripted") for one in self.states]
+
+    def state(self) -> Sequence[EngineState]:
+        return self.states
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def echo(websocket: WebSocket) -> None:
+    """Says its query, then everything again."""
+    await websocket.send_text(websocket.url.query)
+    while True:
+        await websocket.send_text(await websocket.receive_text())
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs."""
+
+    port: int
+    metrics: Metrics
+    admission: Admission
+    server: Server
+
+    @property
+    def http(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def ws(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/v1/realtime"
+
+
+@asynccontextmanager
+async def running(
+    hall: ScriptedHall | None = None,
+    converse: Converse = echo,
+    *,
+    section: ServerSection | None = None,
+    token: str | None = None,
+    static: Path = STATIC,
+    resumable: str = "",
+) -> AsyncGenerator[Running]:
+    """The server while the block runs; `resumable`: the token of a conversation that waits for its client."""
+    hall = hall or ScriptedHall()
+    section = section or ServerSection(port=0)
+    sockets = listen(section.host, 0, loopback_only=True)
+    port = sockets[0].getsockname()[1]
+    metrics, admission = Metrics(), Admission(section.max_sessions)
+    reception = Reception(
+        converse,
+        hall,
+        admission,
+        metrics,
+        max_session_s=section.max_session_s,
+        idle_timeout_s=section.idle_timeout_s,
+        resumable=lambda name: bool(resumable) and name == resumable,
+    )
+    gatekeeper = Gatekeeper(
+        section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
+    )
+    app = make_app(hall, gatekeeper, reception, metrics, static=static)
+    server = Server(uvicorn_config(app, section, {}), reception)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.serve(sockets=sockets))
+        try:
+            yield Running(port, metrics, admission, server)
+        finally:
+            server.should_exit = True
+            await serving

@@ -1,0 +1,210 @@
+"""A client that takes the wire at its word: events must be as the openai SDK types them, and fit what came before."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from openai._models import BaseModel
+from openai.types.realtime import RealtimeServerEvent
+from openai.types.realtime.realtime_session_create_response import RealtimeSessionCreateResponse
+from pydantic import TypeAdapter
+
+from assistant.facts import Fact
+from assistant.items import Item
+from assistant.turn_events import ReplyId
+from web.wire.commands import Command
+from web.wire.realtime import Realtime
+from web.wire.session_config import SessionConfig
+from web.wire.session_object import EngineInUse, Service
+
+SERVICE = Service(
+    version="0.1",
+    model="skills",
+    transcriber="pocketsphinx",
+    language="en",
+    engines=(EngineInUse("vad", "silero", "20 ms frames", "as configured", fallback=False),),
+    resume_token="token",
+)
+REPLY = ReplyId(1, 1)
+
+Event = dict[str, Any]
+
+_ADAPTER: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
+_SESSION: TypeAdapter[Any] = TypeAdapter(RealtimeSessionCreateResponse)
+# What our session has besides what a session.update may say; the type of a session that was created knows them.
+_OF_A_CREATED_SESSION = {"id", "object", "expires_at", "repartee"}
+
+
+class Client:
+    """Holds the wire's end, and what a stock client would know.
+
+    Attributes:
+        wire: The wire's end.
+        events: All events that came, without their ids.
+        items: Ids of the conversation, in the order the client was told.
+        commands: What the wire made of the client's messages.
+    """
+
+    def __init__(
+        self, config: SessionConfig | None = None, *, history: Sequence[Item] = (), begin: bool = True
+    ) -> None:
+        self.wire = Realtime(config or SessionConfig(voice="amy"), SERVICE, session_id="s1")
+        self.events: list[Event] = []
+        self.items: list[str] = []
+        self.commands: list[Command] = []
+        self._ids: set[str] = set()
+        self._items_open: set[str] = set()
+        self._responses: dict[str, str] = {}
+        self._said: dict[tuple[str, str], str] = {}
+        if begin:
+            self.wire.begin(history)
+            self.fetch()
+
+    def tell(self, *facts: Fact) -> list[Event]:
+        """Facts happen; the events that came of them."""
+        for fact in facts:
+            self.wire.tell(fact)
+        return self.fetch()
+
+    def send(self, event: Event | str) -> list[Event]:
+        """The client says something; the events that answer it."""
+        text = event if isinstance(event, str) else json.dumps(event)
+        self.commands += self.wire.receive(text)
+        return self.fetch()
+
+    def do(self, act: Callable[[Realtime], object]) -> list[Event]:
+        """Anything else done to the wire's end."""
+        act(self.wire)
+        return self.fetch()
+
+    def sound(self, samples: int, reply: ReplyId = REPLY) -> list[Event]:
+        """Sound of a reply: a tone."""
+        tone = np.sin(np.arange(samples) * (2 * np.pi * 500 / 24_000)) * 8000
+        return self.do(lambda wire: wire.sound(reply, tone.astype(np.int16)))
+
+    def fetch(self) -> list[Event]:
+        """What is to be sent, checked."""
+        events = [json.loads(text) for text in self.wire.to_send()]
+        for event in events:
+            self._check(event)
+        return events
+
+    def _check(self, event: Event) -> None:
+        event_id = event.pop("event_id")
+        assert event_id not in self._ids
+        self._ids.add(event_id)
+        self.events.append(event)
+        kind: str = event["type"]
+        if not kind.startswith("repartee."):
+            check_shape({**event, "event_id": event_id})
+        check = getattr(self, "_" + kind.replace(".", "_"), None)
+        if check is not None:
+            check(event)
+        if kind.endswith(".delta") and kind != "response.output_audio.delta":
+            at = (event["item_id"], kind.removesuffix(".delta"))
+            self._said[at] = self._said.get(at, "") + event["delta"]
+        if kind.startswith("response.") and "response_id" in event:
+            assert self._responses[event["response_id"]] == "in_progress", event
+
+    def _conversation_item_added(self, event: Event) -> None:
+        item_id, previous = event["item"]["id"], event["previous_item_id"]
+        assert item_id not in self.items
+        self.items.insert(0 if previous is None else self.items.index(previous) + 1, item_id)
+        self._items_open.add(item_id)
+
+    def _conversation_item_done(self, event: Event) -> None:
+        self._items_open.remove(event["item"]["id"])
+
+    def _conversation_item_deleted(self, event: Event) -> None:
+        if event["item_id"] in self.items:
+            self.items.remove(event["item_id"])
+
+    def _response_created(self, event: Event) -> None:
+        assert "in_progress" not in self._responses.values()
+        assert event["response"]["status"] == "in_progress"
+        self._responses[event["response"]["id"]] = "in_progress"
+
+    def _response_done(self, event: Event) -> None:
+        response = event["response"]
+        assert self._responses[response["id"]] == "in_progress"
+        assert response["status"] != "in_progress"
+        assert not self._items_open
+        self._responses[response["id"]] = response["status"]
+
+    def _response_output_audio_transcript_done(self, event: Event) -> None:
+        self._done(event, "transcript")
+
+    def _response_output_text_done(self, event: Event) -> None:
+        self._done(event, "text")
+
+    def _response_function_call_arguments_done(self, event: Event) -> None:
+        self._done(event, "arguments")
+
+    def _conversation_item_input_audio_transcription_completed(self, event: Event) -> None:
+        self._done(event, "transcript")
+
+    def _done(self, event: Event, field: str) -> None:
+        kind = event["type"].removesuffix(".done").removesuffix(".completed")
+        assert self._said.pop((event["item_id"], kind), "") == event[field]
+
+
+def check_shape(event: Event) -> None:
+    """The SDK has a type for this event, and the event has nothing that the type lacks."""
+    parsed = _ADAPTER.validate_python(event)
+    assert parsed.type == event["type"]
+    session = event.get("session")
+    if session is not None:
+        created = _SESSION.validate_python(session)
+        assert list(unknown_fields(created)) == ["repartee"]
+    assert [name for name in unknown_fields(parsed) if name not in _OF_A_CREATED_SESSION] == []
+
+
+def unknown_fields(value: object) -> list[str]:
+    """Names of fields, at any depth, that the SDK's types do not have."""
+    if isinstance(value, list):
+        return [name for inner in value for name in unknown_fields(inner)]
+    if not isinstance(value, BaseModel):
+        return []
+    inner = [name for field in type(value).model_fields for name in unknown_fields(getattr(value, field))]
+    return [*(value.model_extra or {}), *inner]
+
+
+def line(event: Event) -> str:
+    """An event as one line, for golden lists."""
+    parts = [event["type"]]
+    for name, value in event.items():
+        if name == "type":
+            continue
+        if name == "delta" and event["type"] == "response.output_audio.delta":
+            parts.append(f"{len(base64.b64decode(value))} bytes")
+        elif name == "item":
+            parts.append(_item(value))
+        elif name == "response":
+            parts.append(_response(value))
+        elif name in ("session", "trace"):
+            parts.append(f"({len(value)} fields)")
+        elif name in ("output_index", "content_index"):
+            parts += [f"{name}={value}"] if value else []
+        else:
+            parts.append(f"{name}={json.dumps(value)}")
+    return " ".join(parts)
+
+
+def _item(item: Event) -> str:
+    if item["type"] != "message":
+        rest = " ".join(str(item[name]) for name in ("call_id", "name", "arguments", "output") if name in item)
+        return f"[{item['id']} {item['type']} {item['status']}: {rest}]"
+    words = [
+        f"{part['type']} {json.dumps(part.get('text', part.get('transcript')))}" for part in item["content"]
+    ]  # fmt: skip
+    return f"[{item['id']} {item['role']} {item['status']}: {', '.join(words)}]"
+
+
+def _response(response: Event) -> str:
+    details = response["status_details"] or {}
+    why = details.get("reason") or details.get("error", {}).get("code") or ""
+    output = " ".join(item["id"] for item in response["output"])
+    usage = f" tokens={response['usage']['total_tokens']}" if response["usage"] else ""
+    return f"<{response['id']} {response['status']}{' ' if why else ''}{why}: {output}>{usage}"

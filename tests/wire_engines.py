@@ -1,0 +1,105 @@
+"""Engines for clients of the wire: what is heard and answered is a script, in order, wherever the sound lies."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from rehearsal import NOON, LoudnessVad, ScriptedVoice
+
+from assistant.deeds import Deeds
+from assistant.engines import Engines
+from audio.stt import SegmentId, Words
+from audio.units import Pcm, Samples
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
+
+Answer = str | FunctionCall
+"""What the model says: words, or a call."""
+
+
+@dataclass(slots=True)
+class HearsInTurn:
+    """A recognizer that hears the scripted words, a text for each utterance; the last one again and again."""
+
+    says: Sequence[str] = ("what time is it",)
+    delay_ms: float = 10.0
+    name: str = "scripted ears"
+    detail: str = ""
+    closed: bool = False
+    _heard: dict[SegmentId, str] = field(default_factory=dict)
+
+    async def load(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+    def renew(self) -> bool:
+        return False
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> "_Hearing":
+        return _Hearing(segment, self)
+
+    def words_of(self, segment: SegmentId) -> str:
+        return self._heard.setdefault(segment, self.says[min(len(self._heard), len(self.says) - 1)])
+
+
+@dataclass(slots=True)
+class _Hearing:
+    segment: SegmentId
+    ears: HearsInTurn
+    fed: int = 0
+
+    def feed(self, pcm: Pcm) -> None:
+        self.fed += len(pcm)
+
+    async def words(self) -> Words:
+        await asyncio.sleep(self.ears.delay_ms / 1000)
+        return Words(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))
+
+    def close(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class AnswersInTurn:
+    """A model that gives the scripted answers, one for each request; the last one again and again."""
+
+    answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
+    token_ms: float = 5.0
+    name: str = "scripted model"
+    detail: str = ""
+    asked: list[tuple[Message, ...]] = field(default_factory=list)
+    options: list[ChatOptions] = field(default_factory=list)
+    cancelled: int = 0
+
+    async def load(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        answer = self.answers[min(len(self.asked), len(self.answers) - 1)]
+        self.asked.append(tuple(messages))
+        self.options.append(options)
+        finished = False
+        try:
+            for part in answer if isinstance(answer, tuple) else (answer,):
+                if isinstance(part, FunctionCall):
+                    yield part
+                    continue
+                for number, word in enumerate(part.split(" ")):
+                    await asyncio.sleep(self.token_ms / 1000)
+                    yield Token(f" {word}" if number else word)
+            yield Finished("stop", prompt_tokens=11, completion_tokens=7)
+            finished = True
+        finally:
+            self.cancelled += not finished
+
+
+def engines_of(ears: HearsInTurn, model: AnswersInTurn, voice: ScriptedVoice) -> Engines:
+    """The engines of one conversation; speech is what is loud."""
+    return Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, voice, Deeds(lambda _messages: None, lambda: NOON))

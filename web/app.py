@@ -1,0 +1,213 @@
+"""The ASGI app: the page, the wire's door, health and metrics; and in front of them the gatekeeper."""
+
+import asyncio
+import logging
+import mimetypes
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from web.gatekeeper import Gatekeeper, Refusal, Request
+from web.health import Hall, readiness
+from web.metrics import CONTENT_TYPE, Metrics, watch_loop_lag
+from web.reception import Reception
+
+STATIC = Path(__file__).parent / "static"
+CLOSE_TIMEOUT_S = 1.5
+"""For stopping the engines; whatever takes longer ends with the process."""
+
+_log = logging.getLogger(__name__)
+
+
+def make_app(
+    hall: Hall,
+    gatekeeper: Gatekeeper,
+    reception: Reception,
+    metrics: Metrics,
+    *,
+    loaded: Callable[[Exception | None], None] = lambda _error: None,
+    static: Path = STATIC,
+) -> Starlette:
+    """One server's app.
+
+    Args:
+        hall: The engines, loaded in the background as soon as the app runs, and closed after it.
+        gatekeeper: Asked about every request.
+        reception: Takes the connections to /v1/realtime.
+        metrics: What /metrics shows.
+        loaded: Called once when the engines are ready (None), or with what kept them from it.
+        static: The page's folder.
+    """
+    # What a system thinks of these endings varies, and with `nosniff` a wrong type is a script that does not run.
+    mimetypes.add_type("text/javascript", ".js")
+    mimetypes.add_type("text/css", ".css")
+
+    files = _Static(directory=static, check_dir=False)
+
+    async def page(request: HttpRequest) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    async def healthz(_request: HttpRequest) -> Response:
+        return JSONResponse({"status": "alive"}, headers=_FRESH)
+
+    async def readyz(_request: HttpRequest) -> Response:
+        status, body = readiness(hall.state(), draining=reception.draining)
+        return JSONResponse(body, status, headers=_FRESH)
+
+    async def figures(_request: HttpRequest) -> Response:
+        metrics.engines(hall.state())
+        return Response(metrics.text(), media_type=CONTENT_TYPE, headers=_FRESH)
+
+    routes: list[BaseRoute] = [
+        Route("/", page),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", figures),
+        WebSocketRoute("/v1/realtime", reception),
+        Mount("/static", files),
+    ]
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],
+        lifespan=_lifespan(hall, metrics, loaded),
+    )
+    app.router.redirect_slashes = False  # what is no path is not found; nobody is sent to another
+    return app
+
+
+def _lifespan(
+    hall: Hall, metrics: Metrics, loaded: Callable[[Exception | None], None]
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    async def load() -> None:
+        try:
+            await hall.load()
+        except Exception as error:  # noqa: BLE001 - told to whoever runs the server
+            loaded(error)
+        else:
+            loaded(None)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(load(), name="load engines"),
+                group.create_task(watch_loop_lag(metrics), name="loop lag"),
+            ]
+            yield
+            for task in tasks:
+                task.cancel()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await hall.aclose()
+        except TimeoutError:
+            _log.warning("the engines did not stop within %g s and were left behind", CLOSE_TIMEOUT_S)
+
+    return lifespan
+
+
+# ---- what every answer says ----
+
+_FRESH = {"Cache-Control": "no-store"}
+
+SECURITY_HEADERS: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def content_security_policy(host: str) -> str:
+    """Of a page reached at this host, which the gatekeeper let pass: everything from here, nothing inline."""
+    # Browsers differ on whether 'self' means the page's own WebSocket too: it is named.
+    return (
+        f"default-src 'self'; connect-src 'self' ws://{host} wss://{host}; worker-src 'self'; img-src 'self' data:; "
+        "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+class _Static(StaticFiles):
+    """Files that are asked for anew each time: they carry no version in their names, and a page must not mix two."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+# ---- the gate ----
+
+
+class _Gate:
+    """Asks the gatekeeper about all that comes in, and adds to all that goes out what keeps a page safe."""
+
+    def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper, metrics: Metrics) -> None:
+        self._app = app
+        self._gatekeeper = gatekeeper
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._gatekeeper.decide(_request_of(scope))
+        if refusal is not None:
+            self._metrics.request_refused(refusal.code)
+            await self._refuse(refusal, scope, receive, send)
+        elif scope["type"] == "http":
+            await self._app(scope, receive, _with_security(send, content_security_policy(Headers(scope=scope)["host"])))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        error = {"type": "invalid_request_error", "code": refusal.code, "message": refusal.message}
+        headers = dict(_FRESH) | ({"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {})
+        response = JSONResponse({"error": error}, refusal.status, headers)
+        if scope["type"] == "http":
+            await response(scope, receive, _with_security(send, "default-src 'none'"))
+        else:
+            websocket = WebSocket(scope, receive, send)
+            await websocket.receive()  # the handshake
+            await websocket.send_denial_response(response)
+
+
+def _with_security(send: Send, policy: str) -> Send:
+    async def send_with_security(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Content-Security-Policy"] = policy
+            for name, value in SECURITY_HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return send_with_security
+
+
+def _request_of(scope: Scope) -> Request:
+    connection = HTTPConnection(scope)
+    headers = connection.headers
+    client = scope.get("client")
+    return Request(
+        path=scope["path"],
+        scheme="https" if scope["scheme"] in {"https", "wss"} else "http",
+        hosts=tuple(headers.getlist("host")),
+        origins=tuple(headers.getlist("origin")),
+        authorizations=tuple(headers.getlist("authorization")),
+        subprotocols=tuple(scope.get("subprotocols", ())),
+        peer=client[0] if client else None,
+    )

@@ -1,0 +1,229 @@
+"""A client's loudspeaker: sound is sent ahead of real time within a bound, and heard when the client plays it.
+
+What was heard is what the client reports. One that never reports is taken to play at once and in real time; so is one
+that said it would and does not.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from audio.speaker import OnPlayed
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
+
+PIECE_SAMPLES = reply_samples_of_ms(100)
+"""The longest piece that is sent at once: what is sent cannot be taken back, only flushed by the client."""
+
+TICK_S = 0.02
+
+SILENT_CLIENT_S = 2.0
+"""A client that promised reports and gave none for so long is taken for one that gives none."""
+
+AWAY_TICK_S = 1.0
+"""While the client is away the conversation is told so often that the reply has not got stuck: it waits."""
+
+
+@dataclass(slots=True)
+class _Playing:
+    """One reply at the client. Positions are samples of the reply."""
+
+    key: Hashable
+    sent: int = 0
+    told: int = 0  # reported to the conversation
+    anchor: int = 0  # at `anchor_s` this sample was heard
+    anchor_s: float | None = None  # None: nothing is heard yet
+    first_sent_s: float = 0.0
+    reported: bool = False
+    ended: bool = False
+    finished: bool = False
+    kept: deque[tuple[int, Pcm]] = field(default_factory=deque)  # what was sent and may have been lost on the way
+
+    def heard(self, now_s: float) -> int:
+        """How much was played by now, as far as is known."""
+        if self.anchor_s is None:
+            return self.anchor
+        return min(self.sent, self.anchor + max(0, int((now_s - self.anchor_s) * REPLY_RATE_HZ)))
+
+    def leaves_at_s(self, sample: int) -> float:
+        """When this sample was or will be heard."""
+        return (self.anchor_s or 0.0) + (sample - self.anchor) / REPLY_RATE_HZ
+
+
+class ClientSpeaker:
+    """Implements `Speaker` for a client on the wire. Lives on the event loop.
+
+    Attributes:
+        on_played: See `Speaker`.
+        send: Puts a piece of a reply's sound on the wire, at once.
+        on_duck: Told to lower the reply (True) or let it swell up again.
+        trusts_reports: The client said that it reports what it plays.
+    """
+
+    def __init__(self, ahead_ms: float) -> None:
+        """`ahead_ms`: how much sound may be with the client that it has not played."""
+        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        self.send: Callable[[Hashable, Pcm], None] = lambda _key, _pcm: None
+        self.on_duck: Callable[[Hashable, bool], None] = lambda _key, _lower: None
+        self.trusts_reports = False
+        self.silent_clients = 0
+        self._ahead_samples = reply_samples_of_ms(ahead_ms)
+        self._playing: _Playing | None = None
+        self._gone_s: float | None = None  # since when the client is not connected
+        self._changed = asyncio.Event()
+
+    @property
+    def latency_s(self) -> float:
+        """What the client's device adds is in its reports."""
+        return 0.0
+
+    def open(self, key: Hashable) -> None:
+        """See `Speaker.open`."""
+        if self._playing is not None and self._playing.key == key:
+            return
+        self._playing = _Playing(key)
+        self._changed.set()
+
+    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+        """See `Speaker.play`. Returns once the last piece was sent."""
+        at = 0
+        while (playing := self._open(key)) is not None:
+            if at == len(pcm):
+                return True
+            take = min(PIECE_SAMPLES, len(pcm) - at)
+            wait_s = self._wait_s(playing, take)
+            if wait_s <= 0:
+                self._send(playing, pcm[at : at + take])
+                at += take
+                continue
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+        return False
+
+    def end(self, key: Hashable) -> None:
+        """See `Speaker.end`."""
+        playing = self._open(key)
+        if playing is not None:
+            playing.ended = True
+
+    def close(self, key: Hashable) -> ReplySamples:
+        """See `Speaker.close`: what the client has not played yet it is told to drop."""
+        playing = self._open(key)
+        if playing is None:
+            return ReplySamples(0)
+        self._playing = None
+        self._changed.set()
+        return ReplySamples(max(playing.told, playing.heard(self._now_s())))
+
+    def duck(self) -> None:
+        """See `Speaker.duck`: done by the client."""
+        if self._playing is not None:
+            self.on_duck(self._playing.key, True)
+
+    def unduck(self) -> None:
+        """See `Speaker.unduck`."""
+        if self._playing is not None:
+            self.on_duck(self._playing.key, False)
+
+    async def run(self) -> None:
+        """Tell the conversation what is heard, until cancelled."""
+        while True:
+            await asyncio.sleep(TICK_S if self._gone_s is None else AWAY_TICK_S)
+            playing = self._playing
+            if playing is not None and self._gone_s is None:
+                self._tell(playing, _loop_s())
+            elif playing is not None and not playing.finished:
+                self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
+
+    # ---- what the client says ----
+
+    def report(self, key: Hashable, played_ms: float, *, finished: bool) -> None:
+        """The client has played so much of this reply; `finished`: it will play no more of it."""
+        playing = self._open(key)
+        if playing is None:
+            return  # of one that is over
+        playing.reported = True
+        playing.anchor = min(max(playing.told, reply_samples_of_ms(played_ms)), playing.sent)
+        playing.anchor_s = _loop_s()
+        if finished and playing.ended:
+            playing.sent = playing.anchor
+        self._changed.set()
+        self._tell(playing, playing.anchor_s)
+
+    def gone(self) -> None:
+        """The client has lost its connection: nothing is sent or taken for heard until it is back."""
+        if self._gone_s is None:
+            self._gone_s = _loop_s()
+
+    def back(self, key: Hashable | None, received_ms: float | None) -> None:
+        """The client is back and had received so much of this reply; the rest of it is sent again.
+
+        Of another reply than the one that is playing now it has received nothing; None: it does not say how much.
+        """
+        self._gone_s = None
+        self._changed.set()
+        playing, now_s = self._playing, _loop_s()
+        if playing is None or received_ms is None:
+            return
+        received = reply_samples_of_ms(received_ms) if playing.key == key else ReplySamples(0)
+        first = playing.kept[0][0] if playing.kept else playing.sent
+        resent = max(first, min(received, playing.sent))
+        if playing.anchor_s is not None:  # of what did not reach it nothing was heard
+            playing.anchor, playing.anchor_s = min(playing.heard(now_s), resent), now_s
+        playing.first_sent_s = now_s
+        for start, pcm in playing.kept:
+            if start + len(pcm) > resent:
+                self.send(playing.key, pcm[max(0, resent - start) :])
+
+    # ---- the model of what it plays ----
+
+    def _now_s(self) -> float:
+        """Loop time; it stands still while the client is away."""
+        return _loop_s() if self._gone_s is None else self._gone_s
+
+    def _open(self, key: Hashable) -> _Playing | None:
+        playing = self._playing
+        return playing if playing is not None and playing.key == key else None
+
+    def _wait_s(self, playing: _Playing, samples: int) -> float:
+        """How long to wait before so many more samples may be sent; they may once nothing else is left to play."""
+        if self._gone_s is not None:
+            return AWAY_TICK_S
+        unheard = playing.sent - playing.heard(_loop_s())
+        if unheard == 0 or unheard + samples <= self._ahead_samples:
+            return 0.0
+        return max(TICK_S / 4, (unheard + samples - self._ahead_samples) / REPLY_RATE_HZ)
+
+    def _send(self, playing: _Playing, pcm: Pcm) -> None:
+        now_s = _loop_s()
+        if playing.sent == 0:
+            playing.first_sent_s = now_s
+        if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
+            self._tell(playing, now_s)
+            playing.anchor, playing.anchor_s = playing.sent, now_s  # it begins, or begins again, with this piece
+        self.send(playing.key, pcm)
+        playing.kept.append((playing.sent, pcm.copy()))
+        playing.sent += len(pcm)
+        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
+            playing.kept.popleft()
+
+    def _tell(self, playing: _Playing, now_s: float) -> None:
+        """Tell the conversation what was played since it was told last."""
+        if playing.anchor_s is None and playing.sent and now_s - playing.first_sent_s > SILENT_CLIENT_S:
+            self.silent_clients += 1
+            playing.anchor_s = playing.first_sent_s
+        heard = playing.heard(now_s)
+        ending = playing.ended and heard >= playing.sent and not playing.finished
+        if (heard <= playing.told and not ending) or playing.finished:
+            return
+        first, playing.told = playing.told, heard
+        playing.finished = ending
+        self.on_played(playing.key, ReplySamples(heard), playing.leaves_at_s(first), ending)
+
+
+def _loop_s() -> float:
+    return asyncio.get_running_loop().time()

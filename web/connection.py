@@ -1,0 +1,259 @@
+"""Connections and the conversations behind them: from an accepted socket to the end of what was said on it.
+
+The handler of the first connection owns the conversation. When its socket is lost it waits for another one, whose
+handler lends it its own; after a while it gives up.
+"""
+
+import asyncio
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from assistant import build
+from assistant.engines import Engines
+from assistant.facts import Fact, Trouble, TurnFinished
+from assistant.trace_file import TraceFile
+from assistant.turn_events import ReplyId
+from audio.units import REPLY_RATE_HZ
+from web.admission import AudioThrottle
+from web.client_microphone import ClientMicrophone
+from web.client_speaker import ClientSpeaker
+from web.hall import EngineHall
+from web.line import Line
+from web.metrics import Metrics
+from web.talk import Talk
+from web.wire.errors import ProtocolError
+from web.wire.realtime import Realtime
+from web.wire.reply_ids import reply_of
+from web.wire.session_config import SemanticVad, SessionConfig
+from web.wire.session_object import EngineInUse, Service
+
+LEFT = frozenset({1000, 1001, 1005})
+"""Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
+
+REFILL_AFTER_S = 1.0
+"""A new conversation gets going before the next one's recognizer is started."""
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """A talk and the line it has now."""
+
+    talk: Talk
+    token: str
+    line: Line | None = None
+    has_line: asyncio.Event = field(default_factory=asyncio.Event)
+    over: bool = False
+
+
+@dataclass(slots=True)
+class Connections:
+    """Every conversation of a server."""
+
+    hall: EngineHall
+    metrics: Metrics
+    version: str
+    _conversations: dict[str, _Conversation] = field(default_factory=dict)
+
+    def resumable(self, token: str) -> bool:
+        """Whether a conversation with this token waits for its client."""
+        return token in self._conversations
+
+    async def converse(self, websocket: WebSocket) -> None:
+        """Hold a conversation on an accepted socket, or go on with one."""
+        query = websocket.query_params
+        conversation = self._conversations.get(query.get("resume", ""))
+        if conversation is not None:
+            reply = reply_of(query.get("response_id", ""))
+            await self._go_on(conversation, websocket, reply, _number(query.get("received_ms")))
+            return
+        async with self.hall.engines() as engines:
+            await self._hold(websocket, engines)
+
+    # ---- a new conversation ----
+
+    async def _hold(self, websocket: WebSocket, engines: Engines) -> None:
+        conversation, trace = self._made(engines)
+        talk = conversation.talk
+        self._conversations[conversation.token] = conversation
+        async with asyncio.TaskGroup() as writing:
+            writer = writing.create_task(trace.run(), name="trace")
+            # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
+            async with asyncio.TaskGroup() as tasks:
+                refill = tasks.create_task(self._refill(), name="refill")
+                session = tasks.create_task(talk.session.run(), name="session")
+                try:
+                    talk.realtime.begin()
+                    await self._use(conversation, websocket)
+                    await self._until_nobody_returns(conversation)
+                finally:
+                    conversation.over = True
+                    del self._conversations[conversation.token]
+                    if conversation.line is not None:
+                        conversation.line.lost.set()
+                talk.session.leave()
+                talk.microphone.end()
+                refill.cancel()
+                await session
+            writer.cancel()
+
+    async def _until_nobody_returns(self, conversation: _Conversation) -> None:
+        """Wait until a lost client has stayed away for too long, or has left."""
+        while not conversation.over:
+            try:
+                async with asyncio.timeout(self.hall.workshop.settings.server.resume_s):
+                    await conversation.has_line.wait()
+            except TimeoutError:
+                return
+            line = conversation.line
+            if line is not None:
+                await line.released.wait()
+
+    def _made(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
+        workshop = self.hall.workshop
+        settings = workshop.settings
+        token = secrets.token_urlsafe(24)
+        config = SessionConfig(
+            instructions=settings.assistant.instructions,
+            turn_detection=SemanticVad.of_profile(settings.turn.profile),
+            voice=engines.voice.name,
+        )
+        microphone = ClientMicrophone(REPLY_RATE_HZ)
+        speaker = ClientSpeaker(settings.server.ahead_ms)
+        talk = Talk(
+            self._realtime(config, engines, token),
+            microphone,
+            speaker,
+            build.turn_settings(settings),
+            voice=engines.voice.name,
+        )
+        trace = TraceFile(settings.trace.dir, build.conversation_name(), lambda what: self._told(talk, Trouble(what)))
+        talk.session = build.session(
+            workshop,
+            engines=engines,
+            microphone=microphone,
+            speaker=speaker,
+            trace=trace,
+            show=lambda fact: self._told(talk, fact),
+            counters=lambda: {"silent_clients": speaker.silent_clients},
+        )
+        talk.configure(config)
+        return _Conversation(talk, token), trace
+
+    def _realtime(self, config: SessionConfig, engines: Engines, token: str) -> Realtime:
+        settings = self.hall.workshop.settings
+        service = Service(
+            version=self.version,
+            model=engines.model.name,
+            transcriber=engines.transcriber.name,
+            language=settings.assistant.language,
+            engines=tuple(
+                EngineInUse(one.stage, one.name, one.detail, one.why, one.fallback) for one in self.hall.workshop.chosen
+            ),
+            resume_token=token,
+        )
+        expires = datetime.now(UTC) + timedelta(seconds=settings.server.max_session_s)
+        return Realtime(
+            config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=int(expires.timestamp())
+        )
+
+    def _told(self, talk: Talk, fact: Fact) -> None:
+        if isinstance(fact, TurnFinished):
+            self.metrics.turn(fact.record)
+        talk.tell(fact)
+
+    async def _refill(self) -> None:
+        await asyncio.sleep(REFILL_AFTER_S)
+        await self.hall.refill()
+
+    # ---- a socket comes and goes ----
+
+    async def _use(self, conversation: _Conversation, websocket: WebSocket) -> None:
+        """Talk on this socket until it is lost."""
+        talk = conversation.talk
+        line = Line(websocket, talk.realtime)
+        if conversation.line is not None:
+            conversation.line.lost.set()  # whoever still holds the old socket lets go of it
+        conversation.line = line
+        conversation.has_line.set()
+        talk.changed = line.changed.set
+        line.changed.set()
+        broke_off = True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(line.write(self.metrics), name="write"),
+                    tasks.create_task(self._read(line, talk), name="read"),
+                ]
+                await line.lost.wait()
+                for task in work:
+                    task.cancel()
+            broke_off = False
+        finally:
+            if conversation.line is line:
+                conversation.line = None
+                conversation.has_line.clear()
+                # Whoever was told that the session is over does not come back for it.
+                conversation.over = conversation.over or line.left or broke_off
+                talk.gone()
+            line.released.set()
+        if not line.left:
+            await line.close()
+
+    async def _read(self, line: Line, talk: Talk) -> None:
+        loop = asyncio.get_running_loop()
+        throttle, due_s = AudioThrottle(REPLY_RATE_HZ), 0.0
+        longest = self.hall.workshop.settings.server.max_message_bytes
+        try:
+            while True:
+                try:
+                    message = await line.socket.receive()
+                except (WebSocketDisconnect, RuntimeError):
+                    return  # RuntimeError: Starlette's, for a socket that is closed already
+                if message["type"] == "websocket.disconnect":
+                    # uvicorn says 1005 of a lost connection too, but gives no reason then.
+                    line.left = message.get("code") in LEFT and "reason" in message
+                    return
+                if (wait_s := due_s - loop.time()) > 0:  # not before: a client that leaves meanwhile is noticed
+                    self.metrics.throttled(wait_s)
+                    await asyncio.sleep(wait_s)
+                text = message.get("text")
+                if text is None:
+                    talk.realtime.report(_BINARY)
+                elif len(text) > longest:
+                    talk.realtime.report(_too_large(len(text), longest))
+                else:
+                    samples = await talk.receive(text)
+                    due_s = loop.time() + throttle.wait_s(samples, loop.time())
+                await line.answered()
+        finally:
+            line.lost.set()
+
+    async def _go_on(
+        self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
+    ) -> None:
+        """The client is back on another socket; the handler of the first one still owns the conversation."""
+        talk = conversation.talk
+        realtime = self._realtime(talk.realtime.config, talk.session.engines, conversation.token)
+        talk.resume(realtime, reply, received_ms)
+        await self._use(conversation, websocket)
+
+
+_BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes base64 in input_audio_buffer.append")
+
+
+def _too_large(chars: int, longest: int) -> ProtocolError:
+    return ProtocolError(
+        "message_too_large", f"a message has {longest} bytes at most (server.max_message_bytes), this one {chars}"
+    )
+
+
+def _number(text: str | None) -> float | None:
+    """A count of ms from a query, where it is one."""
+    with suppress(ValueError, TypeError):
+        number = float(text or "")
+        return number if 0 <= number < 1e9 else None
+    return None

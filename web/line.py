@@ -1,0 +1,91 @@
+"""One socket, as a conversation uses it: what is to be sent waits here, within a bound."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from web.metrics import Metrics
+from web.wire.realtime import Realtime
+
+CLOSE_TIMEOUT_S = 1.0
+SEND_TIMEOUT_S = 10.0
+"""For one message: a client that does not read for so long has lost its connection."""
+
+MOST_WAITING_CHARS = 4_000_000
+"""Messages that wait to be sent; with more of them the client is not read: whoever asks for much has to take it."""
+
+
+@dataclass(slots=True)
+class Line:
+    """Lives on the event loop.
+
+    Attributes:
+        changed: Set when there is something to send.
+        lost: Set when nothing can be said on it any more.
+        released: Set when the conversation has let go of it.
+        left: The client has closed it in good order.
+    """
+
+    socket: WebSocket
+    realtime: Realtime
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    left: bool = False
+    _waiting: deque[str] = field(default_factory=deque)
+    _waiting_chars: int = 0
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def write(self, metrics: Metrics) -> None:
+        """Send what there is to send, until the client is gone or reads too slowly."""
+        try:
+            while True:
+                await self.changed.wait()
+                self.changed.clear()
+                self._collect()
+                while self._waiting:
+                    await self._send(self._waiting[0], metrics)
+                    self._waiting_chars -= len(self._waiting.popleft())
+                    self._collect()
+                    if self._waiting_chars < MOST_WAITING_CHARS:
+                        self._room.set()
+        except (TimeoutError, WebSocketDisconnect, RuntimeError):
+            pass  # RuntimeError: Starlette's, for a socket that was closed while it was written to
+        finally:
+            self.lost.set()
+
+    async def answered(self) -> None:
+        """A message was read and done. Waits where the client does not take what it gets; others get their turn."""
+        self._collect()
+        self.changed.set()
+        if self._waiting_chars < MOST_WAITING_CHARS:
+            await asyncio.sleep(0)
+        else:
+            self._room.clear()
+            await self._room.wait()
+
+    async def close(self) -> None:
+        """Nothing more is said on it; where it is closed already, nothing happens."""
+        with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self.socket.close()
+
+    def _collect(self) -> None:
+        for text in self.realtime.to_send():
+            self._waiting.append(text)
+            self._waiting_chars += len(text)
+
+    async def _send(self, text: str, metrics: Metrics) -> None:
+        if text.startswith('{"type":"error"'):
+            metrics.wire_error(_code_in(text))
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            await self.socket.send_text(text)
+
+
+def _code_in(text: str) -> str:
+    """The code of an error event, for the metrics."""
+    _, _, rest = text.partition('"code":"')
+    return rest.partition('"')[0]

@@ -1,0 +1,166 @@
+"""What the server counts, in Prometheus' words; one registry for each app, so that two in one process stay apart.
+
+Fed by the records of turns and by what happens to connections. Labels take few values, never one of a client's making.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from assistant.latency import STAGES
+from assistant.record import Outcome, TurnRecord
+from web.health import EngineState
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Of `Metrics.text`."""
+
+LATENCY_BUCKETS_S = (
+    0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8, 1.0, 1.5, 2.5, 5.0, 10.0,
+)  # fmt: skip
+"""Fine between 200 and 500 ms, the band we promise."""
+
+STAGE_BUCKETS_S = (
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0,
+)  # fmt: skip
+LAG_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+SESSION_BUCKETS_S = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
+
+LAG_EVERY_S = 0.1
+"""How often the event loop's lag is looked at: often enough to see a stall of 100 ms, 0.02 % of a core."""
+
+
+class Metrics:
+    """The figures of one server."""
+
+    def __init__(self) -> None:
+        """All at zero."""
+        self.registry = registry = CollectorRegistry()
+        self._current = Gauge("repartee_sessions", "Sessions that are open.", registry=registry)
+        self._began = Counter("repartee_sessions_begun", "Sessions that were opened.", registry=registry)
+        self._lasted = Histogram(
+            "repartee_session_seconds", "How long sessions lasted.", registry=registry, buckets=SESSION_BUCKETS_S
+        )
+        self._refused = Counter(
+            "repartee_sessions_refused", "Sessions that found no seat, by reason.", ["reason"], registry=registry
+        )
+        self._gate = Counter(
+            "repartee_requests_refused", "Requests that were not let in, by reason.", ["reason"], registry=registry
+        )
+        self._turns = Counter("repartee_turns", "Turns, by how they ended.", ["outcome"], registry=registry)
+        self._latency = Histogram(
+            "repartee_response_latency_seconds",
+            "From the last speech sample to the first audible sample of the reply.",
+            registry=registry,
+            buckets=LATENCY_BUCKETS_S,
+        )
+        self._stages = Histogram(
+            "repartee_stage_seconds",
+            "A stage's share of the response latency.",
+            ["stage"],
+            registry=registry,
+            buckets=STAGE_BUCKETS_S,
+        )
+        self._interruptions = Counter("repartee_interruptions", "Replies that were interrupted.", registry=registry)
+        self._dropped = Counter(
+            "repartee_attempts_dropped", "Answers that were begun and thrown away unheard.", registry=registry
+        )
+        self._errors = Counter("repartee_errors", "What went wrong, by where.", ["where"], registry=registry)
+        self._wire_errors = Counter(
+            "repartee_wire_errors", "Error events sent to clients, by code.", ["code"], registry=registry
+        )
+        self._throttled = Counter(
+            "repartee_throttled_seconds", "Time clients were not read as they sent too fast.", registry=registry
+        )
+        self._engines = Gauge(
+            "repartee_engine_ready", "1: the stage's engine is loaded and warm.", ["stage", "engine"], registry=registry
+        )
+        self._fallbacks = Gauge(
+            "repartee_fallback", "1: runs in place of what was asked for.", ["stage", "engine"], registry=registry
+        )
+        self._lag = Histogram(
+            "repartee_event_loop_lag_seconds",
+            f"How late the event loop woke, looked at every {LAG_EVERY_S:g} s.",
+            registry=registry,
+            buckets=LAG_BUCKETS_S,
+        )
+        for outcome in get_args(Outcome):
+            self._turns.labels(outcome)
+        for stage in STAGES:
+            self._stages.labels(stage)
+
+    def text(self) -> bytes:
+        """Everything, as Prometheus reads it."""
+        return generate_latest(self.registry)
+
+    # ---- a conversation ----
+
+    def turn(self, record: TurnRecord) -> None:
+        """A turn is finished."""
+        self._turns.labels(record.outcome).inc()
+        if record.response_latency_ms is not None:
+            self._latency.observe(record.response_latency_ms / 1000)
+        for stage, share in record.stages.items():
+            self._stages.labels(stage).observe(share.ms / 1000)
+        names = [event.name for event in record.events]
+        self._interruptions.inc(names.count("interrupt"))
+        self._dropped.inc(names.count("dropped"))
+        if record.error is not None:
+            self._errors.labels("turn").inc()
+
+    def wire_error(self, code: str) -> None:
+        """A client was sent an `error` event; `code` is one of the protocol's, never a client's text."""
+        self._wire_errors.labels(code).inc()
+
+    def throttled(self, wait_s: float) -> None:
+        """A client is not read for so long."""
+        self._throttled.inc(wait_s)
+
+    def trouble(self, where: str) -> None:
+        """Something failed that is no turn's; `where` is one of a few words."""
+        self._errors.labels(where).inc()
+
+    # ---- connections ----
+
+    def session_began(self) -> None:
+        """A seat was taken."""
+        self._began.inc()
+        self._current.inc()
+
+    def session_ended(self, lasted_s: float) -> None:
+        """A seat is free again."""
+        self._current.dec()
+        self._lasted.observe(lasted_s)
+
+    def session_refused(self, reason: str) -> None:
+        """There was no seat; `reason` is the farewell's code."""
+        self._refused.labels(reason).inc()
+
+    def request_refused(self, reason: str) -> None:
+        """The gatekeeper turned a request away; `reason` is the refusal's code."""
+        self._gate.labels(reason).inc()
+
+    # ---- the process ----
+
+    def engines(self, states: Sequence[EngineState]) -> None:
+        """What runs now."""
+        self._engines.clear()
+        self._fallbacks.clear()
+        for engine in states:
+            self._engines.labels(engine.stage, engine.name).set(engine.state == "ready")
+            if engine.fallback:
+                self._fallbacks.labels(engine.stage, engine.name).set(1)
+
+    def loop_lag(self, lag_s: float) -> None:
+        """The event loop woke so late."""
+        self._lag.observe(lag_s)
+
+
+async def watch_loop_lag(metrics: Metrics) -> None:
+    """Measure the event loop's lag until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due_s = loop.time() + LAG_EVERY_S
+        await asyncio.sleep(LAG_EVERY_S)
+        metrics.loop_lag(max(0.0, loop.time() - due_s))

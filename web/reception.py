@@ -1,0 +1,192 @@
+"""The door of /v1/realtime: who gets a seat, how long they may stay, and what they are told when they must go.
+
+What is said in between is not its business: that is `converse`, one call for each connection.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from web.admission import DRAINING, INTERNAL, Admission, Farewell, expired, idle
+from web.health import Hall, is_ready
+from web.metrics import Metrics
+
+Converse = Callable[[WebSocket], Awaitable[None]]
+"""Holds one conversation on an accepted WebSocket until the client is gone; cancelled when it must end."""
+
+SUBPROTOCOL = "realtime"
+FAREWELL_TIMEOUT_S = 1.0
+"""For the last event and the close frame: a client that does not read is left without."""
+
+_log = logging.getLogger(__name__)
+
+
+def never_resumable(_token: str) -> bool:
+    """Where no conversation outlives its connection."""
+    return False
+
+
+class Reception:
+    """Lets connections in, one call each, and sees them out. An ASGI endpoint."""
+
+    def __init__(
+        self,
+        converse: Converse,
+        hall: Hall,
+        admission: Admission,
+        metrics: Metrics,
+        *,
+        max_session_s: float,
+        idle_timeout_s: float = 0.0,
+        resumable: Callable[[str], bool] = never_resumable,
+    ) -> None:
+        """For sessions in this hall.
+
+        Args:
+            converse: What happens on a connection.
+            hall: The engines; nobody is let in before they are ready.
+            admission: The seats.
+            metrics: Told of everybody who comes and goes.
+            max_session_s: Longest stay.
+            idle_timeout_s: Longest stay without a message from the client; 0: no such limit.
+            resumable: Whether a conversation with this token waits for its client to come back.
+        """
+        self._converse = converse
+        self._hall = hall
+        self._admission = admission
+        self._metrics = metrics
+        self._max_session_s = max_session_s
+        self._idle_timeout_s = idle_timeout_s
+        self._resumable = resumable
+        self._stays: set[_Stay] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def draining(self) -> bool:
+        """Whether nobody is let in any more."""
+        return self._admission.draining
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        refused = WebSocket(scope, receive, send)
+        farewell = self._admission.admit(
+            ready=is_ready(self._hall.state()), resuming=self._resumable(refused.query_params.get("resume", ""))
+        )
+        if farewell is not None:
+            self._metrics.session_refused(farewell.code)
+            with suppress(WebSocketDisconnect):
+                await _accept(refused)
+                await _say_farewell(refused, farewell)
+            return
+        stay = _Stay(receive, self._max_session_s, self._idle_timeout_s)
+        websocket = WebSocket(scope, stay.receive, send)
+        self._stays.add(stay)
+        self._empty.clear()
+        self._metrics.session_began()
+        try:
+            farewell = await self._host(websocket, stay)
+            if farewell is not None:
+                await _say_farewell(websocket, farewell)
+        finally:
+            self._admission.leave()
+            self._metrics.session_ended(stay.lasted_s)
+            self._stays.discard(stay)
+            if not self._stays:
+                self._empty.set()
+
+    async def drain(self, limit_s: float) -> None:
+        """Let nobody in any more, end every session, and wait for that until the limit."""
+        self._admission.close()
+        for stay in self._stays:
+            stay.end(DRAINING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await self._empty.wait()
+
+    async def _host(self, websocket: WebSocket, stay: "_Stay") -> Farewell | None:
+        """Hold the conversation; None: the client is gone."""
+        try:
+            async with stay.limit:
+                await _accept(websocket)
+                await self._converse(websocket)
+        except Exception as error:  # noqa: BLE001 - whatever it is, one session's error is not the server's
+            if _is_disconnect(error):
+                return None
+            if not (isinstance(error, TimeoutError) and stay.farewell is not None):
+                _log.error("a session broke off by an error", exc_info=error)
+                self._metrics.trouble("connection")
+                return stay.farewell or INTERNAL
+        return stay.farewell
+
+
+class _Stay:
+    """One connection's time: ends with the session limit, after too long a silence, or when told to."""
+
+    def __init__(self, receive: Receive, max_session_s: float, idle_timeout_s: float) -> None:
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._began_s = self._loop.time()
+        self._max_session_s = max_session_s
+        self._idle_timeout_s = idle_timeout_s
+        self._heard_s = self._began_s
+        self._told: Farewell | None = None
+        self.limit = asyncio.timeout_at(self._ends_s)
+
+    async def receive(self) -> Message:
+        """The client's next message."""
+        message = await self._receive()
+        self._heard_s = self._loop.time()
+        if self._idle_timeout_s and self._told is None and not self.limit.expired():
+            self.limit.reschedule(self._ends_s)
+        return message
+
+    def end(self, farewell: Farewell) -> None:
+        """It ends now, and this is what is said."""
+        self._told = farewell
+        if not self.limit.expired():
+            self.limit.reschedule(self._loop.time())
+
+    @property
+    def farewell(self) -> Farewell | None:
+        """Why it was ended; None: it was not."""
+        if not self.limit.expired():
+            return None
+        if self._told is not None:
+            return self._told
+        if self._ends_s < self._began_s + self._max_session_s:
+            return idle(self._idle_timeout_s)
+        return expired(self._max_session_s)
+
+    @property
+    def lasted_s(self) -> float:
+        return self._loop.time() - self._began_s
+
+    @property
+    def _ends_s(self) -> float:
+        longest_s = self._began_s + self._max_session_s
+        return min(longest_s, self._heard_s + self._idle_timeout_s) if self._idle_timeout_s else longest_s
+
+
+def _is_disconnect(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_disconnect(part) for part in error.exceptions)
+    return isinstance(error, WebSocketDisconnect)
+
+
+async def _accept(websocket: WebSocket) -> None:
+    offered = websocket.scope.get("subprotocols", [])
+    await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
+
+
+async def _say_farewell(websocket: WebSocket, farewell: Farewell) -> None:
+    # A client that is gone or does not read, or a socket that `converse` closed itself: nobody is left to tell.
+    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        async with asyncio.timeout(FAREWELL_TIMEOUT_S):
+            await websocket.send_json(farewell.event(f"event_{secrets.token_hex(8)}"))
+            await websocket.close(farewell.close_code, farewell.reason)

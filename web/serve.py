@@ -1,0 +1,201 @@
+"""`repartee serve`: the app on uvicorn, what it says on the screen, and how it ends."""
+
+import contextlib
+import logging
+import logging.config
+import os
+import signal
+import socket
+import threading
+from collections.abc import Generator, Mapping
+from types import FrameType
+
+import uvicorn
+from rich.console import Console
+from starlette.applications import Starlette
+
+from assistant.config import ConfigError, Loaded
+from assistant.settings import ServerSection
+from web.admission import Admission
+from web.app import make_app
+from web.gatekeeper import TOKEN_SHAPE, Gatekeeper
+from web.house import OpenHouse, open_house
+from web.listener import BACKLOG, listen
+from web.metrics import Metrics
+from web.reception import Reception
+from web.welcome import Welcome
+
+TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
+
+DRAIN_S = 1.5
+"""For conversations to end once they were told to; then their connections are closed."""
+GRACE_S = 1
+"""For requests under way; then they are cancelled."""
+LEAVE_S = 4.8
+"""After the first signal. By then everything has had its time; a library that hangs in a thread cannot be stopped
+otherwise, and would hold the process for ever."""
+
+PING_S = 20.0
+"""How often a client is asked whether it is still there, and how long it may take to answer."""
+
+LOGGING: Mapping[str, object] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"ours": {"()": "web.serve.WorthSaying"}},
+    "formatters": {"short": {"format": "repartee: %(message)s"}},
+    "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
+    "root": {"handlers": ["screen"], "level": "WARNING"},
+}
+
+
+class WorthSaying(logging.Filter):
+    """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is logged."""
+        return record.msg != "ASGI callable returned without completing handshake."
+
+
+async def serve(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    insecure: bool = False,
+    open_house: OpenHouse = open_house,
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        loaded: The settings.
+        environ: Environment variables: keys of services, REPARTEE_TOKEN.
+        console: Where to say what happens.
+        insecure: Serve other machines even without a token.
+        open_house: Makes what is served.
+
+    Raises:
+        ConfigError: It cannot listen there, or may not without a token.
+        AudioError: An engine cannot be loaded.
+    """
+    section = loaded.settings.server
+    token = token_of(environ)
+    with contextlib.ExitStack() as closing:
+        sockets = listen(section.host, section.port, loopback_only=token is None and not insecure)
+        for one in sockets:
+            closing.enter_context(one)
+        port = sockets[0].getsockname()[1]
+        gatekeeper = Gatekeeper(
+            section.host,
+            port,
+            token=token,
+            insecure=insecure,
+            allowed_hosts=section.hosts,
+            allowed_origins=section.origins,
+        )
+        metrics = Metrics()
+        house = open_house(loaded.settings, environ, metrics)
+        reception = Reception(
+            house.converse,
+            house.hall,
+            Admission(section.max_sessions),
+            metrics,
+            max_session_s=section.max_session_s,
+            idle_timeout_s=section.idle_timeout_s,
+            resumable=house.resumable,
+        )
+        welcome = Welcome(console, house.hall)
+        failures: list[Exception] = []
+
+        def engines_loaded(error: Exception | None) -> None:
+            if error is None:
+                welcome.ready()
+            else:
+                failures.append(error)
+                server.should_exit = True
+
+        app = make_app(house.hall, gatekeeper, reception, metrics, loaded=engines_loaded)
+        server = Server(uvicorn_config(app, section, environ), reception)
+        logging.config.dictConfig(dict(LOGGING))
+        welcome.listening(section.host, port, token=token is not None, insecure=insecure)
+        await server.serve(sockets=sockets)
+    if failures:
+        raise failures[0]
+    welcome.bye()
+
+
+def token_of(environ: Mapping[str, str]) -> str | None:
+    """REPARTEE_TOKEN, if it is set. Raises ConfigError where it is none that a client could send, or too easy."""
+    token = environ.get(TOKEN_VARIABLE, "")
+    if not token:
+        return None
+    if TOKEN_SHAPE.fullmatch(token) is None:
+        raise ConfigError(
+            [
+                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than blanks, quotes, "
+                'brackets and ,/:;=?@\\; make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
+            ]
+        )
+    return token
+
+
+def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str, str]) -> uvicorn.Config:
+    """How uvicorn runs the app."""
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,  # sound does not get smaller, and it costs a millisecond a message
+        # The wire answers a message that is too long with an error; beyond twice that the connection is closed.
+        ws_max_size=2 * section.max_message_bytes,
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # A proxy on this machine may say for whom it asks.
+        proxy_headers=True,
+        forwarded_allow_ips=environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1"),
+        # Each session is one connection, its page a few more for a moment; the rest is for probes and refusals.
+        limit_concurrency=8 * section.max_sessions + 100,
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=BACKLOG,
+    )
+
+
+class Server(uvicorn.Server):
+    """Ends by telling every session, within a limit, and without passing the signal on: the exit code is 0."""
+
+    def __init__(self, config: uvicorn.Config, reception: Reception) -> None:
+        """`reception`: drained before connections are closed."""
+        super().__init__(config)
+        self._reception = reception
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Signals end the server as long as it runs; where it was started with them ignored, too."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal: end; the second: at once."""
+        if not self.should_exit:
+            last = threading.Timer(LEAVE_S, os._exit, [0])
+            last.daemon = True
+            last.start()
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, let the sessions end, close what is left."""
+        for listening in self.servers:
+            listening.close()
+        await self._reception.drain(DRAIN_S)
+        await super().shutdown(sockets)

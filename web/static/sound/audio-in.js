@@ -1,0 +1,67 @@
+/** The microphone: asked for, listened to, given back. */
+
+/**
+ * @typedef {object} Wishes
+ * @property {string} deviceId "" for the browser's choice
+ * @property {boolean} echoCancellation
+ * @property {boolean} noiseSuppression
+ * @property {boolean} autoGainControl
+ */
+
+/**
+ * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device went away or its permission was withdrawn).
+ */
+export class AudioIn extends EventTarget {
+  /** @param {AudioContext} context with capture-worklet.js loaded */
+  constructor(context) {
+    super();
+    this._context = context;
+    this._stream = null;
+    this._source = null;
+    /** What the microphone brings; other nodes may listen too. */
+    this.node = new AudioWorkletNode(context, "repartee-capture", { numberOfInputs: 1, numberOfOutputs: 0 });
+    this.node.port.onmessage = ({ data }) => this.dispatchEvent(new CustomEvent("chunk", { detail: data }));
+  }
+
+  /** @returns {MediaStreamAudioSourceNode | null} for whoever wants to record what is captured */
+  get source() {
+    return this._source;
+  }
+
+  /** @returns {MediaTrackSettings | null} what the browser granted */
+  get granted() {
+    return this._stream?.getAudioTracks()[0].getSettings() ?? null;
+  }
+
+  /**
+   * Ask for a microphone; one that is open is given back first.
+   * @param {Wishes} wishes
+   * @throws {DOMException} NotAllowedError, NotFoundError, NotReadableError ...
+   */
+  async open(wishes) {
+    const { deviceId, ...processing } = wishes;
+    const audio = { ...processing, channelCount: 1, ...(deviceId && { deviceId: { exact: deviceId } }) };
+    const stream = await navigator.mediaDevices.getUserMedia({ audio });
+    this.close();
+    this._stream = stream;
+    this._source = this._context.createMediaStreamSource(stream);
+    this._source.connect(this.node);
+    const track = stream.getAudioTracks()[0];
+    track.onended = () => {
+      if (this._stream === stream) this.dispatchEvent(new Event("lost"));
+    };
+  }
+
+  /** Give the microphone back: the browser's recording light goes out. */
+  close() {
+    this._source?.disconnect();
+    this._stream?.getTracks().forEach((track) => track.stop());
+    this._stream = this._source = null;
+  }
+}
+
+/** @returns {Promise<{id: string, label: string}[]>} the microphones; labels are empty before permission was given */
+export async function microphones() {
+  const devices = await navigator.mediaDevices.enumerateDevices();
+  return devices.filter((one) => one.kind === "audioinput").map((one) => ({ id: one.deviceId, label: one.label }));
+}

@@ -1,0 +1,126 @@
+/** The loudspeaker: replies in, and what became of them out. */
+
+import { DeviceDelay } from "./device-delay.js";
+import { Playback } from "./playback.js";
+import { msOfSamples } from "./units.js";
+
+const LOOK_EVERY_MS = 500;
+
+/**
+ * Events, each with a detail:
+ *   `began` {reply}; `audible` {reply, leaves_s, device_ms}: the first audible sample leaves at that context time, and
+ *   how much of that it spent here since it arrived; `progress` {reply, level}; `underrun` {reply};
+ *   `finished` {reply, played_ms}; `flushed` {reply, played_ms}; `dropped` {reply, samples}.
+ */
+export class AudioOut extends EventTarget {
+  /** @param {AudioContext} context with player-worklet.js loaded */
+  constructor(context) {
+    super();
+    this._context = context;
+    this._delay = new DeviceDelay(context);
+    this._player = new AudioWorkletNode(context, "repartee-player", { numberOfInputs: 0, outputChannelCount: [1] });
+    /** After player and volume: what is really rendered. */
+    this.node = new GainNode(context);
+    this._player.connect(this.node).connect(context.destination);
+    this._player.port.onmessage = ({ data }) => this._told(data);
+    /** @type {Map<string, {playback: Playback, arrivals: {sample: number, at_s: number}[], received: number}>} */
+    this._replies = new Map();
+    this._looking = setInterval(() => this._delay.look(), LOOK_EVERY_MS);
+  }
+
+  /** @returns {number} ms from being rendered to leaving the loudspeaker */
+  get deviceDelayMs() {
+    return this._delay.seconds * 1000;
+  }
+
+  /** @param {number} loudness 0..1 */
+  set volume(loudness) {
+    // A power law: halfway sounds half as loud.
+    this.node.gain.setTargetAtTime(loudness ** 2, this._context.currentTime, 0.01);
+  }
+
+  /**
+   * @param {string} reply
+   * @param {Int16Array} pcm 24 kHz; given away
+   */
+  push(reply, pcm) {
+    const known = this._of(reply);
+    known.arrivals.push({ sample: known.received, at_s: this._context.currentTime });
+    known.received += pcm.length;
+    this._player.port.postMessage({ type: "push", reply, pcm }, [pcm.buffer]);
+  }
+
+  /** No more will come of it. */
+  end(reply) {
+    if (this._replies.has(reply)) this._player.port.postMessage({ type: "end", reply });
+  }
+
+  /** Silence at once; what still comes of the reply is dropped. */
+  flush() {
+    this._player.port.postMessage({ type: "flush" });
+  }
+
+  /** Silence, and nothing is remembered: another conversation names its replies the same. */
+  forget() {
+    this.flush();
+    this._player.port.postMessage({ type: "forget" });
+    this._replies.clear();
+  }
+
+  /** @param {boolean} on 18 dB softer */
+  duck(on) {
+    this._player.port.postMessage({ type: "duck", on });
+  }
+
+  /** @returns {number} ms of the reply's sound that have arrived here */
+  receivedMs(reply) {
+    return msOfSamples(this._replies.get(reply)?.received ?? 0);
+  }
+
+  /** @returns {number} ms of the reply that have left the loudspeaker by now */
+  heardMs(reply) {
+    const playback = this._replies.get(reply)?.playback;
+    if (!playback) return 0;
+    return msOfSamples(playback.sampleAt((this._context.currentTime - this._delay.seconds) * this._context.sampleRate));
+  }
+
+  close() {
+    clearInterval(this._looking);
+    this._player.disconnect();
+    this.node.disconnect();
+  }
+
+  _of(reply) {
+    if (!this._replies.has(reply)) {
+      if (this._replies.size > 8) this._replies.delete(this._replies.keys().next().value);
+      this._replies.set(reply, { playback: new Playback(this._context.sampleRate), arrivals: [], received: 0 });
+    }
+    return this._replies.get(reply);
+  }
+
+  _told(told) {
+    if (told.type === "flushed") {
+      if (told.cut) this._tell("flushed", { reply: told.cut.reply, played_ms: msOfSamples(told.cut.sample) });
+      return;
+    }
+    const { playback, arrivals } = this._of(told.reply);
+    if (told.type === "run") {
+      playback.run(told.frame, told.sample);
+      if (told.sample === 0) this._tell("began", { reply: told.reply });
+    } else if (told.type === "audible") {
+      const leaves_s = told.frame / this._context.sampleRate + this._delay.seconds;
+      const arrived = arrivals.findLast((one) => one.sample <= told.sample);
+      this._tell("audible", { reply: told.reply, leaves_s, device_ms: (leaves_s - arrived.at_s) * 1000 });
+    } else if (told.type === "progress") {
+      playback.upTo(told.sample);
+      this._tell("progress", { reply: told.reply, level: told.level });
+    } else if (told.type === "finished") {
+      playback.upTo(told.sample);
+      this._tell("finished", { reply: told.reply, played_ms: msOfSamples(told.sample) });
+    } else this._tell(told.type, { reply: told.reply, samples: told.samples });
+  }
+
+  _tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

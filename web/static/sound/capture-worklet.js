@@ -1,0 +1,33 @@
+/** In the audio thread: what the microphone brings, as chunks. */
+
+import { Capture } from "./capture.js";
+
+const QUANTUM = 128;
+
+class CaptureProcessor extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this._capture = new Capture(sampleRate);
+    this._mono = new Float32Array(QUANTUM);
+  }
+
+  process([channels]) {
+    if (!channels.length) return true; // nothing connected: the next block begins a new stream
+    for (const chunk of this._capture.take(currentFrame, this._mixed(channels))) {
+      this.port.postMessage(chunk, [chunk.pcm.buffer]);
+    }
+    return true;
+  }
+
+  _mixed(channels) {
+    if (channels.length === 1) return channels[0];
+    if (this._mono.length !== channels[0].length) this._mono = new Float32Array(channels[0].length);
+    this._mono.fill(0);
+    for (const channel of channels) {
+      for (let n = 0; n < channel.length; n++) this._mono[n] += channel[n] / channels.length;
+    }
+    return this._mono;
+  }
+}
+
+registerProcessor("repartee-capture", CaptureProcessor);

@@ -1,0 +1,56 @@
+/** The microphone's blocks made into chunks for the wire, each with the context frame it begins at. Pure. */
+
+import { levelDbfs, toInt16 } from "./pcm.js";
+import { StreamResampler } from "./resampler.js";
+import { CHUNK_SAMPLES, WIRE_RATE_HZ } from "./units.js";
+
+/**
+ * @typedef {object} Chunk
+ * @property {Int16Array} pcm 20 ms at 24 kHz
+ * @property {number} frame context frame (with fraction) at which its first sample was captured
+ * @property {number} level RMS, dBFS
+ */
+
+export class Capture {
+  /** @param {number} rateHz the context's, whole */
+  constructor(rateHz) {
+    this._rateHz = rateHz;
+    this._restart(0);
+  }
+
+  /**
+   * @param {number} frame context frame of the block's first sample; a jump begins a new stream
+   * @param {Float32Array} block mono
+   * @returns {Chunk[]} those that the block completes
+   */
+  take(frame, block) {
+    if (frame !== this._next) this._restart(frame);
+    this._next = frame + block.length;
+    const sound = this._resampler.push(block);
+    const chunks = [];
+    for (let at = 0; at < sound.length; ) {
+      const n = Math.min(sound.length - at, CHUNK_SAMPLES - this._filled);
+      this._chunk.set(sound.subarray(at, at + n), this._filled);
+      this._filled += n;
+      at += n;
+      if (this._filled === CHUNK_SAMPLES) chunks.push(this._give());
+    }
+    return chunks;
+  }
+
+  _give() {
+    const frame = this._origin + (this._given * this._rateHz) / WIRE_RATE_HZ;
+    this._given += CHUNK_SAMPLES;
+    this._filled = 0;
+    return { pcm: toInt16(this._chunk), frame, level: levelDbfs(this._chunk) };
+  }
+
+  _restart(frame) {
+    this._resampler = new StreamResampler(this._rateHz, WIRE_RATE_HZ);
+    this._chunk = new Float32Array(CHUNK_SAMPLES);
+    this._filled = 0;
+    this._given = 0;
+    this._origin = frame;
+    this._next = frame;
+  }
+}

@@ -1,0 +1,74 @@
+/** The lowpass of both resamplers: a sinc under a Kaiser window, one row of weights per phase. Pure. */
+
+const ZERO_CROSSINGS = 32; // each side; with BETA: -80 dB from Nyquist on, flat to 10 kHz of 12
+const BETA = 8;
+const ROLLOFF = 0.92; // of Nyquist: half of the transition lies below it
+
+/**
+ * Weights that make one rate out of another.
+ *
+ * An output sample lies at input position i + p / phases. Row p, weight j counts for input sample i - half + 1 + j.
+ * After an output p grows by `step`; every `phases` in it are one input sample. All in integers: nothing drifts.
+ */
+export class Kernel {
+  /**
+   * @param {number} fromHz whole
+   * @param {number} toHz whole
+   */
+  constructor(fromHz, toHz) {
+    if (!(Number.isInteger(fromHz) && Number.isInteger(toHz) && fromHz > 0 && toHz > 0)) {
+      throw new RangeError(`rates are whole and positive, not ${fromHz} and ${toHz} Hz`);
+    }
+    const common = gcd(fromHz, toHz);
+    /** Phases an output moves on by. */
+    this.step = fromHz / common;
+    /** Phases of one input sample. */
+    this.phases = toHz / common;
+    const same = fromHz === toHz;
+    const narrow = Math.min(1, toHz / fromHz);
+    /** Input samples that are needed after the one at hand. */
+    this.half = same ? 1 : Math.ceil(ZERO_CROSSINGS / narrow);
+    /** Weights in a row. */
+    this.taps = 2 * this.half;
+    /** All rows, one after the other. */
+    this.weights = new Float32Array(this.phases * this.taps);
+    if (same) this.weights[0] = 1;
+    else this._fill(narrow * ROLLOFF);
+  }
+
+  _fill(cutoff) {
+    for (let phase = 0; phase < this.phases; phase++) {
+      const row = this.weights.subarray(phase * this.taps, (phase + 1) * this.taps);
+      let sum = 0;
+      for (let j = 0; j < this.taps; j++) {
+        const x = j - this.half + 1 - phase / this.phases; // from the output, in input samples
+        row[j] = sinc(cutoff * x) * kaiser(x / this.half);
+        sum += row[j];
+      }
+      for (let j = 0; j < this.taps; j++) row[j] /= sum; // every phase as loud as the others
+    }
+  }
+}
+
+function gcd(a, b) {
+  return b ? gcd(b, a % b) : a;
+}
+
+function sinc(x) {
+  return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+}
+
+function kaiser(x) {
+  return Math.abs(x) >= 1 ? 0 : bessel(BETA * Math.sqrt(1 - x * x)) / bessel(BETA);
+}
+
+/** The modified Bessel function of order 0. */
+function bessel(x) {
+  let sum = 1;
+  let term = 1;
+  for (let k = 1; term > 1e-12 * sum; k++) {
+    term *= (x / (2 * k)) ** 2;
+    sum += term;
+  }
+  return sum;
+}

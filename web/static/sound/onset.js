@@ -1,0 +1,49 @@
+/** Where sound becomes audible: the same rule as the server's (audio/level.py), so that both count the same. Pure. */
+
+import { FULL_SCALE } from "./units.js";
+
+const AUDIBLE_RMS = 0.005; // -46 dBFS
+const WINDOWS_PER_S = 100;
+const ONSET_WINDOWS = 15;
+const SUSTAINED_WINDOWS = 8;
+
+/**
+ * Finds the first sample of sustained sound: the start of the first loud 10 ms window from which 8 of 15 are loud.
+ * The same for every way to cut the stream.
+ */
+export class OnsetFinder {
+  /** @param {number} rateHz of the stream */
+  constructor(rateHz) {
+    this._window = Math.floor(rateHz / WINDOWS_PER_S);
+    this._loudEnergy = this._window * (AUDIBLE_RMS * FULL_SCALE) ** 2;
+    this._recent = [];
+    this._windows = 0;
+    this._energy = 0;
+    this._samples = 0;
+    /** @type {number | null} the onset in samples from the first, once it is known */
+    this.onset = null;
+  }
+
+  /**
+   * @param {Int16Array} pcm the next samples
+   * @returns {number | null} the onset, known 80 ms after it at the earliest
+   */
+  feed(pcm) {
+    for (let n = 0; n < pcm.length && this.onset === null; n++) {
+      this._energy += pcm[n] * pcm[n];
+      if (++this._samples === this._window) {
+        this._tell(this._energy > this._loudEnergy);
+        this._energy = this._samples = 0;
+      }
+    }
+    return this.onset;
+  }
+
+  _tell(loud) {
+    this._recent.push(loud);
+    if (this._recent.length > ONSET_WINDOWS) this._recent.shift();
+    this._windows++;
+    if (!loud || this._recent.filter(Boolean).length < SUSTAINED_WINDOWS) return;
+    this.onset = (this._windows - this._recent.length + this._recent.indexOf(true)) * this._window;
+  }
+}

@@ -1,0 +1,37 @@
+/** In the audio thread: plays replies and tells what became of them. */
+
+import { Player } from "./player.js";
+
+const TELL_EVERY = 8; // blocks of 128 frames: 21 ms at 48 kHz
+
+class PlayerProcessor extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this._player = new Player(sampleRate);
+    this._blocks = 0;
+    this.port.onmessage = ({ data }) => this._do(data);
+  }
+
+  process(_inputs, [[out]]) {
+    for (const told of this._player.render(out, currentFrame)) this.port.postMessage(told);
+    const position = this._player.position;
+    if (position && ++this._blocks % TELL_EVERY === 0) {
+      const frame = currentFrame + out.length;
+      this.port.postMessage({ type: "progress", ...position, frame, level: this._player.level });
+    }
+    return true;
+  }
+
+  _do(order) {
+    if (order.type === "push" && !this._player.push(order.reply, order.pcm)) {
+      this.port.postMessage({ type: "dropped", reply: order.reply, samples: order.pcm.length });
+    } else if (order.type === "end") this._player.end(order.reply);
+    else if (order.type === "forget") this._player.forget();
+    else if (order.type === "duck") this._player.duck(order.on);
+    else if (order.type === "flush") {
+      this.port.postMessage({ type: "flushed", cut: this._player.flush(), frame: currentFrame });
+    }
+  }
+}
+
+registerProcessor("repartee-player", PlayerProcessor);

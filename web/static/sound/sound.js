@@ -1,0 +1,41 @@
+/** One AudioContext for ear and mouth: one clock for both, which is what makes a latency measurable. */
+
+import { AudioIn } from "./audio-in.js";
+import { AudioOut } from "./audio-out.js";
+
+/** Events: `state` (detail: the context's state, when it changes). */
+export class Sound extends EventTarget {
+  /** Open it in a user's gesture, or it stays suspended. @returns {Promise<Sound>} */
+  static async open() {
+    const context = new AudioContext({ latencyHint: "interactive" });
+    context.resume(); // not awaited: a browser that wants another gesture first answers when it has it
+    const modules = ["capture-worklet.js", "player-worklet.js"];
+    await Promise.all(modules.map((name) => context.audioWorklet.addModule(new URL(name, import.meta.url))));
+    return new Sound(context);
+  }
+
+  /** @param {AudioContext} context with both worklets loaded */
+  constructor(context) {
+    super();
+    this.context = context;
+    this.input = new AudioIn(context);
+    this.output = new AudioOut(context);
+    context.onstatechange = () => this.dispatchEvent(new CustomEvent("state", { detail: context.state }));
+  }
+
+  /** Frames since the context began. */
+  get frame() {
+    return this.context.currentTime * this.context.sampleRate;
+  }
+
+  resume() {
+    return this.context.resume();
+  }
+
+  async close() {
+    this.context.onstatechange = null;
+    this.input.close();
+    this.output.close();
+    await this.context.close();
+  }
+}

@@ -1,0 +1,77 @@
+/** Keeps a microphone open: asks for it, notices that it went away, takes it up again when it is back. */
+
+import { microphoneTrouble } from "./troubles.js";
+
+/** Events: `trouble` (detail: {name, said}), `well` (the microphone is open), `devices` (their list may have changed). */
+export class Ear extends EventTarget {
+  /**
+   * @param {import("../sound/audio-in.js").AudioIn} input
+   * @param {() => import("../sound/audio-in.js").Wishes} wishes
+   */
+  constructor(input, wishes) {
+    super();
+    this._input = input;
+    this._wishes = wishes;
+    this._open = false;
+    this._opening = null;
+    this._changed = () => this._devicesChanged();
+    input.addEventListener("lost", () => this._lost());
+    navigator.mediaDevices?.addEventListener("devicechange", this._changed);
+    this._watchPermission();
+  }
+
+  /** Open it, or open it again with other wishes. Never raises: what goes wrong is told. @returns {Promise<boolean>} */
+  open() {
+    this._opening ??= this._try(this._wishes()).finally(() => (this._opening = null));
+    return this._opening;
+  }
+
+  close() {
+    this._open = false;
+    navigator.mediaDevices?.removeEventListener("devicechange", this._changed);
+    if (this._permission) this._permission.onchange = null;
+    this._input.close();
+  }
+
+  async _try(wishes) {
+    try {
+      await this._input.open(wishes);
+    } catch (exception) {
+      const name = microphoneTrouble(exception);
+      this._tell("trouble", { name, said: "" });
+      if (name === "wish" && wishes.deviceId) return this._try({ ...wishes, deviceId: "" });
+      return false;
+    }
+    this._open = true;
+    this._tell("well");
+    this._tell("devices");
+    return true;
+  }
+
+  _lost() {
+    this._open = false;
+    this._input.close();
+    this._tell("trouble", { name: "unplugged", said: "" });
+    this._tell("devices");
+  }
+
+  _devicesChanged() {
+    this._tell("devices");
+    if (!this._open) this.open();
+  }
+
+  async _watchPermission() {
+    try {
+      this._permission = await navigator.permissions.query({ name: "microphone" });
+    } catch {
+      return; // not every browser tells
+    }
+    this._permission.onchange = () => {
+      if (this._permission.state === "granted" && !this._open) this.open();
+    };
+  }
+
+  _tell(type, detail = null) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

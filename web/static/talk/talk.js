@@ -1,0 +1,288 @@
+/** One conversation: what is heard here goes out, what comes back is played, shown and timed. The file to read first. */
+
+import { Line } from "../sound/line.js";
+import { fromBase64, toBase64 } from "../sound/pcm.js";
+import { Turns } from "../timing/turns.js";
+import { Conversation } from "./conversation.js";
+import { HeldKey } from "./held-key.js";
+import { Mouth } from "./mouth.js";
+
+const FRAME_MS = 20;
+
+/**
+ * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
+ *
+ * Events: `phase`; `words` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
+ * session as the server states it); `notice` (detail: one sentence); `heard` and `spoke` (detail: {level}, dBFS);
+ * `trouble` (detail: {name, said}), `well` (detail: the name of a trouble that is over), `ended`.
+ */
+export class Talk extends EventTarget {
+  /**
+   * @param {import("../sound/sound.js").Sound} sound
+   * @param {import("./wire.js").Wire} wire
+   * @param {Turns} turns
+   */
+  constructor(sound, wire, turns = new Turns()) {
+    super();
+    this.sound = sound;
+    this.wire = wire;
+    this.turns = turns;
+    this.conversation = new Conversation();
+    this.held = new HeldKey();
+    this.muted = false;
+    this._line = new Line(sound.context.sampleRate);
+    this._ready = false; // a session is open
+    this._before = false; // one was open already
+    this._token = null; // to resume it
+    this._detection = undefined; // how the server found turns before we changed that
+    this._response = null; // the reply under way
+    this._silenced = null; // the reply that we asked to stop
+    this._speaking = false; // the person is
+    this._awaited = false; // a reply is
+    this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
+    this._listen();
+  }
+
+  /** @returns {Phase} */
+  get phase() {
+    if (!this._ready) return this._before ? "reconnecting" : "connecting";
+    if (this.mouth.playing) return "speaking";
+    if (this._speaking || this.held.down) return "hearing";
+    return this._awaited || this._response ? "thinking" : "listening";
+  }
+
+  /** ms since the end of speech that a reply is awaited for; null where none is. */
+  get waitingMs() {
+    const turn = this.turns.all.at(-1);
+    if (this.phase !== "thinking" || !turn?.captured_s || turn.leaves_s !== null) return null;
+    return (this.sound.context.currentTime - turn.captured_s) * 1000;
+  }
+
+  /** Connect; everything else follows from events. */
+  begin() {
+    this.wire.resume = () => this._resume();
+    this.wire.connect();
+  }
+
+  /** Hang up. */
+  end() {
+    this.wire.close();
+    this.sound.output.flush();
+    this._ready = false;
+  }
+
+  // What the person does ----------------------------------------------------------------------------------------
+
+  /** @param {string} text */
+  say(text) {
+    this.interrupt();
+    const content = [{ type: "input_text", text }];
+    const sent = this.wire.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
+    if (sent) this._ask();
+    return sent;
+  }
+
+  /** Stop the reply, whether it is being made or only still being played. */
+  interrupt() {
+    if (this._response) {
+      this.wire.send({ type: "response.cancel", response_id: this._response });
+      this._silenced = this._response;
+    } else if (this.mouth.playing) this.wire.send({ type: "output_audio_buffer.clear" });
+    else return;
+    this.sound.output.flush();
+  }
+
+  /** @param {boolean} on turns are taken with a held key, not found in the sound */
+  set pushToTalk(on) {
+    this.held.wanted = on;
+    if (this._ready) this._update();
+    this._tell("phase");
+  }
+
+  /** The key is pressed. */
+  press() {
+    if (!this.held.press()) return;
+    this.interrupt();
+    this._tell("phase");
+  }
+
+  /** The key is let go: what was said is a turn. */
+  release() {
+    this.held.release();
+    this._tell("phase");
+  }
+
+  // What the microphone brings ----------------------------------------------------------------------------------
+
+  _chunk({ pcm, frame, level }) {
+    this._tell("heard", { level });
+    if (!this._ready || this.muted || !this.held.lets(pcm.length)) return;
+    if (this.wire.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) })) this._line.sent(frame, pcm.length);
+    const closing = this.held.closing();
+    if (closing === "turn") {
+      this.wire.send({ type: "input_audio_buffer.commit" });
+      this._ask();
+    } else if (closing === "nothing") {
+      this.wire.send({ type: "input_audio_buffer.clear" });
+      this._tell("notice", "Hold the key while you speak, and let go when you are done.");
+    }
+  }
+
+  _ask() {
+    this.turns.asked();
+    this._awaited = true;
+    this.wire.send({ type: "response.create" });
+    this._tell("phase");
+  }
+
+  // What the server tells ---------------------------------------------------------------------------------------
+
+  _event(event) {
+    SERVER[event.type]?.(this, event);
+    this.conversation.tell(event);
+    if (this.conversation.changed.size) this._tell("words");
+    this._tell("phase");
+  }
+
+  _created(session) {
+    const resumed = session.repartee?.resumed === true;
+    if (this._before && !resumed) {
+      this.sound.output.forget();
+      this.turns.forget();
+      this._response = this._silenced = null;
+      this._tell("trouble", { name: "not-kept", said: "" });
+    }
+    if (!resumed) this._line.begin(this.sound.frame);
+    this._ready = this._before = true;
+    this._awaited = this._speaking = false;
+    this._detection = session.audio?.input?.turn_detection ?? this._detection;
+    this._update();
+    this._session(session);
+    for (const name of ["lost", "full", "loading", "restarting", "token"]) this._tell("well", name);
+  }
+
+  _session(session) {
+    this._token = session.repartee?.resume_token ?? this._token;
+    this._tell("session", session);
+  }
+
+  _update() {
+    const detection = this.held.wanted ? null : this._detection;
+    const session = { type: "realtime", repartee: { duck: true, playout: true } };
+    if (detection !== undefined) session.audio = { input: { turn_detection: detection } };
+    this.wire.send({ type: "session.update", session });
+  }
+
+  _speechStarted() {
+    this._speaking = true;
+    this._awaited = false;
+    if (this.mouth.playing) this.sound.output.flush();
+  }
+
+  _replies(response) {
+    this._response = response;
+    this._awaited = false;
+    const turn = this.turns.replied(response);
+    this._date(turn);
+    this._tell("turn", turn);
+  }
+
+  /** When the end of speech was captured: exact while sound was sent without a break, see sound/line.js. */
+  _date(turn) {
+    const { speech_end_ms, invented_ms } = turn;
+    if (speech_end_ms === null) return;
+    const captured = invented_ms === null
+      ? this._line.captured(speech_end_ms) : this._line.capturedSent(speech_end_ms - invented_ms);
+    const rateHz = this.sound.context.sampleRate;
+    this.turns.captured(turn, captured && { time_s: captured.frame / rateHz, exact: captured.exact });
+  }
+
+  _traced({ turn: number, trace }) {
+    this._line.anchor((trace.counters?.invented_frames ?? 0) * FRAME_MS);
+    const turn = this.turns.traced(number, trace);
+    if (!turn) return;
+    if (!turn.exact) this._date(turn);
+    this._tell("turn", turn);
+  }
+
+  _sound(response, base64) {
+    if (response === this._silenced) return;
+    this.sound.output.push(response, fromBase64(base64));
+  }
+
+  _done({ id, status }) {
+    if (this._response === id) this._response = null;
+    this.sound.output.end(id);
+    if (status === "cancelled" && this.mouth.playing === id) this.sound.output.flush();
+    if (status === "failed") this._tell("notice", "The reply failed. The turn's record says why.");
+  }
+
+  _truncated(itemId) {
+    const cut = this.conversation.item(itemId)?.response;
+    if (cut && cut === this.mouth.playing) this.sound.output.flush();
+  }
+
+  _resume() {
+    if (!this._token) return {};
+    const response = this._response ?? this.mouth.playing;
+    const received = response && { received_ms: String(Math.floor(this.sound.output.receivedMs(response))), response_id: response };
+    return { resume: this._token, ...received };
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------
+
+  _listen() {
+    this.sound.input.addEventListener("chunk", ({ detail }) => this._chunk(detail));
+    this.wire.addEventListener("event", ({ detail }) => this._event(detail));
+    this.wire.addEventListener("lost", ({ detail }) => this._lost(detail));
+    this.wire.addEventListener("ended", ({ detail }) => this._hungUp(detail));
+  }
+
+  _lost({ trouble, said }) {
+    this._ready = false;
+    this._tell("trouble", { name: trouble, said });
+    this._tell("phase");
+  }
+
+  _hungUp(detail) {
+    this._ready = false;
+    this._tell("trouble", { name: detail.trouble, said: detail.said });
+    this._tell("ended");
+  }
+
+  _tell(type, detail = null) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+/** Cancelling what has just ended by itself is no error to a person. */
+const HARMLESS = new Set(["response_cancel_not_active"]);
+
+const SERVER = {
+  "session.created": (talk, { session }) => talk._created(session),
+  "session.updated": (talk, { session }) => talk._session(session),
+  "input_audio_buffer.speech_started": (talk) => talk._speechStarted(),
+  "input_audio_buffer.speech_stopped": (talk, { audio_end_ms, repartee }) => {
+    talk._speaking = false;
+    talk._awaited = true;
+    talk.turns.speechEnded(audio_end_ms, repartee?.invented_ms);
+  },
+  "repartee.nothing_said": (talk) => {
+    talk._speaking = talk._awaited = false;
+    talk.turns.asked();
+  },
+  "response.created": (talk, { response }) => talk._replies(response.id),
+  "response.output_audio.delta": (talk, { response_id, delta }) => talk._sound(response_id, delta),
+  "response.output_audio.done": (talk, { response_id }) => talk.sound.output.end(response_id),
+  "response.done": (talk, { response }) => talk._done(response),
+  "conversation.item.truncated": (talk, { item_id }) => talk._truncated(item_id),
+  "output_audio_buffer.cleared": (talk) => talk.sound.output.flush(),
+  "repartee.duck": (talk) => talk.sound.output.duck(true),
+  "repartee.unduck": (talk) => talk.sound.output.duck(false),
+  "repartee.trace": (talk, event) => talk._traced(event),
+  "repartee.notice": (talk, { text }) => talk._tell("notice", text),
+  "error": (talk, { error }) => {
+    talk._awaited = false;
+    if (!HARMLESS.has(error.code)) talk._tell("notice", error.message);
+  },
+};

@@ -1,0 +1,118 @@
+/** The WebSocket: events out and in as objects; lost connections come back by themselves. */
+
+import { explain } from "./closings.js";
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 8000;
+const CONNECT_TIMEOUT_MS = 8000;
+const MOST_QUEUED_BYTES = 256 * 1024; // 4 s of sound: what does not leave by then is not sent
+const PROTOCOL = "realtime";
+const TOKEN_PROTOCOL = "openai-insecure-api-key."; // the form in which stock browser clients carry a key
+
+/**
+ * Events: `event` (detail: a server event), `open`, `lost` (detail: {wait_ms, trouble}), `ended` (detail: {trouble}:
+ * it will not try again).
+ */
+export class Wire extends EventTarget {
+  /** @param {URL} url of /v1/realtime, http or https */
+  constructor(url) {
+    super();
+    this._url = new URL(url);
+    this._url.protocol = this._url.protocol === "https:" ? "wss:" : "ws:";
+    this._socket = null;
+    this._timer = 0;
+    this._waits = 0;
+    this._error = null;
+    /** For a server that asks for one. */
+    this.token = "";
+    /** @type {() => Record<string, string>} what a new connection says to go on where the last one ended */
+    this.resume = () => ({});
+  }
+
+  get open() {
+    return this._socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Connect now, also in the midst of waiting for the next attempt. */
+  connect() {
+    this.close();
+    const url = new URL(this._url);
+    for (const [name, value] of Object.entries(this.resume())) url.searchParams.set(name, value);
+    const protocols = this.token ? [PROTOCOL, TOKEN_PROTOCOL + this.token] : [PROTOCOL];
+    const socket = new WebSocket(url, protocols);
+    this._socket = socket;
+    this._error = null;
+    let opened = false;
+    const patience = setTimeout(() => socket.close(), CONNECT_TIMEOUT_MS);
+    socket.onopen = () => {
+      clearTimeout(patience);
+      opened = true;
+      this.dispatchEvent(new Event("open"));
+    };
+    socket.onmessage = ({ data }) => this._received(data);
+    socket.onclose = (closing) => {
+      clearTimeout(patience);
+      if (this._socket === socket) this._closed(closing, opened);
+    };
+  }
+
+  /** Hang up; nothing more is told. */
+  close() {
+    clearTimeout(this._timer);
+    const socket = this._socket;
+    this._socket = null;
+    socket?.close(1000);
+  }
+
+  /**
+   * @param {object} event
+   * @returns {boolean} false where it could not be sent: no connection, or one that takes nothing
+   */
+  send(event) {
+    if (!this.open || this._socket.bufferedAmount > MOST_QUEUED_BYTES) return false;
+    this._socket.send(JSON.stringify(event));
+    return true;
+  }
+
+  _received(data) {
+    let event;
+    try {
+      event = JSON.parse(data);
+    } catch {
+      return; // not ours to repair: the server sends JSON only
+    }
+    if (event.type === "session.created") this._waits = 0;
+    if (event.type === "error") this._error = event.error;
+    this.dispatchEvent(new CustomEvent("event", { detail: event }));
+  }
+
+  async _closed({ code, reason }, opened) {
+    const socket = this._socket;
+    const answer = opened ? { status: 0, error: this._error } : await this._asked();
+    if (this._socket !== socket) return; // hung up, or connected anew, in the meantime
+    const trouble = explain({ code, reason, ...answer });
+    if (!trouble.again) {
+      this._socket = null;
+      this.dispatchEvent(new CustomEvent("ended", { detail: { trouble: trouble.name, said: trouble.said } }));
+      return;
+    }
+    const wait_ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this._waits++) * (0.75 + Math.random() / 2);
+    this._timer = setTimeout(() => this.connect(), wait_ms);
+    this.dispatchEvent(new CustomEvent("lost", { detail: { wait_ms, trouble: trouble.name, said: trouble.said } }));
+  }
+
+  /** A browser does not say why a handshake failed: a plain request of the same address may. */
+  async _asked() {
+    const url = new URL(this._url);
+    url.protocol = url.protocol === "wss:" ? "https:" : "http:";
+    const headers = this.token ? { Authorization: `Bearer ${this.token}` } : {};
+    try {
+      const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+      const answer = await fetch(url, { cache: "no-store", headers, signal });
+      const said = await answer.json().catch(() => null); // what passed the gate is no JSON
+      return { status: answer.status, error: said?.error ?? null };
+    } catch {
+      return { status: 0, error: null };
+    }
+  }
+}

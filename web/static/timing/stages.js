@@ -1,0 +1,40 @@
+/** The stages a latency is cut into: their order, their names on the page, what they are. Pure. */
+
+/** @type {{stage: string, name: string, is: string}[]} in the order in which a turn passes them */
+export const STAGES = [
+  { stage: "endpoint_wait", name: "wait", is: "the silence that decides that you are done" },
+  { stage: "stt", name: "words", is: "the words of your last sound" },
+  { stage: "queue", name: "queue", is: "waiting for a free engine or connection" },
+  { stage: "llm_network", name: "network", is: "the way to the language model and back" },
+  { stage: "llm_first_token", name: "model", is: "the model's own time to its first word" },
+  { stage: "first_sentence", name: "sentence", is: "until there is enough to be spoken" },
+  { stage: "tts", name: "voice", is: "until its first sound" },
+  { stage: "transport", name: "transport", is: "the way between this page and the server" },
+  { stage: "playout", name: "playout", is: "this page's buffer and the sound device" },
+];
+
+/**
+ * The stages that took time.
+ * @param {{stages: Record<string, {ms: number, slack_ms: number}>} | null} trace
+ * @returns {{stage: string, name: string, ms: number, slack_ms: number}[]}
+ */
+export function paid(trace) {
+  return STAGES.filter(({ stage }) => trace?.stages?.[stage]?.ms > 0).map(({ stage, name }) => ({
+    stage, name, ...trace.stages[stage],
+  }));
+}
+
+/**
+ * The rows of a waterfall, on a line whose 0 is the last speech sample.
+ * @param {object} trace the turn's record, docs/traces.md
+ * @returns {{name: string, stage: string, from_ms: number, to_ms: number, dropped: boolean, attempt: number}[]}
+ *   by attempt, then by beginning
+ */
+export function rows(trace) {
+  const zero = trace.speech_end_ms ?? Math.min(...trace.spans.map((span) => span.start_ms));
+  return trace.spans
+    .map(({ name, stage, start_ms, end_ms, dropped, attempt }) => ({
+      name, stage, dropped, attempt, from_ms: start_ms - zero, to_ms: end_ms - zero,
+    }))
+    .sort((a, b) => a.attempt - b.attempt || a.from_ms - b.from_ms || a.to_ms - b.to_ms);
+}

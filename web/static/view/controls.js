@@ -1,0 +1,151 @@
+/** Buttons, keys and switches: what a person does becomes calls; what is so becomes how they look. */
+
+import { microphones } from "../sound/audio-in.js";
+import { by, make } from "./page.js";
+import { prefer, preferences } from "./preferences.js";
+
+const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
+const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
+
+/**
+ * @typedef {object} Deeds
+ * @property {() => void} toggle start or stop
+ * @property {() => void} mute
+ * @property {() => void} interrupt
+ * @property {() => void} press
+ * @property {() => void} release
+ * @property {(text: string) => boolean} say
+ * @property {() => void} wished other microphone or other processing
+ * @property {(on: boolean) => void} pushToTalk
+ * @property {(loudness: number) => void} volume 0..1
+ */
+export class Controls {
+  /** @param {Deeds} deeds */
+  constructor(deeds) {
+    this._deeds = deeds;
+    this._buttons();
+    this._settings();
+    this._theme();
+    addEventListener("keydown", (event) => this._key(event));
+    addEventListener("keyup", (event) => this._keyUp(event));
+    addEventListener("blur", () => deeds.release()); // the key may come up elsewhere
+  }
+
+  /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string}} state */
+  draw({ running, muted, pushToTalk, held, phase }) {
+    by("start-label").textContent = running ? "Stop" : "Start";
+    by("start").classList.toggle("running", running);
+    for (const id of ["mute", "interrupt", "say", "send"]) by(id).disabled = !running;
+    by("interrupt").disabled = !running || !["speaking", "thinking"].includes(phase);
+    by("mute").setAttribute("aria-pressed", String(muted));
+    by("mute").title = muted ? "Unmute (M)" : "Mute (M)";
+    by("hold").hidden = !(running && pushToTalk);
+    by("hold").classList.toggle("held", held);
+  }
+
+  /** @param {MediaTrackSettings | null} granted what the browser does of what was asked */
+  async listMicrophones(granted) {
+    const select = by("microphone");
+    const devices = navigator.mediaDevices ? await microphones() : [];
+    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => make("option", { value: id, text: label || `Microphone ${n + 1}` }));
+    select.replaceChildren(make("option", { value: "", text: "The browser’s choice" }), ...options);
+    const { deviceId } = preferences();
+    select.value = options.some((one) => one.value === deviceId) ? deviceId : "";
+    if (granted) {
+      const does = { echoCancellation: "echo cancellation", noiseSuppression: "noise suppression", autoGainControl: "gain control" };
+      const on = WISHES.filter((wish) => granted[wish]).map((wish) => does[wish]);
+      by("granted").textContent = `The browser does: ${on.length ? on.join(", ") : "none of these"}.`;
+    }
+  }
+
+  /** @param {number} level dBFS of the microphone */
+  meter(level) {
+    by("ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
+  }
+
+  _buttons() {
+    const { toggle, mute, interrupt, press, release, say } = this._deeds;
+    by("start").onclick = toggle;
+    by("mute").onclick = mute;
+    by("interrupt").onclick = interrupt;
+    by("hold").onpointerdown = (event) => {
+      by("hold").setPointerCapture(event.pointerId);
+      press();
+    };
+    by("hold").onpointerup = by("hold").onpointercancel = release;
+    by("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch is no request for a menu
+    by("say-form").onsubmit = (event) => {
+      event.preventDefault();
+      const text = by("say").value.trim();
+      if (text && say(text)) by("say").value = "";
+    };
+  }
+
+  _settings() {
+    const set = preferences();
+    by("settings-open").onclick = () => this._open(by("settings").hidden);
+    for (const wish of WISHES) {
+      by(wish).checked = set[wish];
+      by(wish).onchange = () => {
+        prefer({ [wish]: by(wish).checked });
+        this._deeds.wished();
+      };
+    }
+    by("microphone").onchange = () => {
+      prefer({ deviceId: by("microphone").value });
+      this._deeds.wished();
+    };
+    by("push-to-talk").checked = set.pushToTalk;
+    by("push-to-talk").onchange = () => {
+      prefer({ pushToTalk: by("push-to-talk").checked });
+      this._deeds.pushToTalk(by("push-to-talk").checked);
+    };
+    by("volume").value = String(set.volume);
+    by("volume").oninput = () => {
+      prefer({ volume: Number(by("volume").value) });
+      this._deeds.volume(by("volume").value / 100);
+    };
+  }
+
+  _theme() {
+    const apply = (theme) => {
+      if (theme) document.documentElement.dataset.theme = theme;
+      else delete document.documentElement.dataset.theme;
+    };
+    apply(preferences().theme);
+    by("theme").onclick = () => {
+      const now = preferences().theme || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark");
+      const theme = now === "light" ? "dark" : "light";
+      prefer({ theme });
+      apply(theme);
+    };
+  }
+
+  _open(open) {
+    by("settings").hidden = !open;
+    by("settings-open").setAttribute("aria-expanded", String(open));
+    if (open) by("microphone").focus();
+    else if (by("settings").contains(document.activeElement) || document.activeElement === document.body) by("settings-open").focus();
+  }
+
+  _key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || by("token-dialog").open) return;
+    const typing = event.target.matches?.(TYPED_INTO);
+    if (event.key === "Escape") {
+      if (!by("settings").hidden) this._open(false);
+      else this._deeds.interrupt();
+    } else if (typing) return;
+    else if (event.key === "m" || event.key === "M") {
+      if (!event.repeat) this._deeds.mute();
+    } else if (event.code === "Space" && by("push-to-talk").checked && !by("hold").hidden) {
+      event.preventDefault(); // nor does it scroll, or press the button that has the focus
+      if (!event.repeat) this._deeds.press();
+    }
+  }
+
+  _keyUp(event) {
+    if (event.code !== "Space" || by("hold").hidden || event.target.matches?.(TYPED_INTO)) return;
+    event.preventDefault();
+    this._deeds.release();
+  }
+}

@@ -1,0 +1,56 @@
+/** What went wrong or is worth knowing, in words, in the page. */
+
+import { TROUBLES } from "../talk/troubles.js";
+import { by, make } from "./page.js";
+
+const ACTIONS = { reconnect: "Try now", microphone: "Try again", sound: "Go on", token: "Enter the token", start: "Start" };
+const NOTICE_STAYS_MS = 8000;
+const MOST = 4;
+
+export class Notices {
+  /** @param {(action: string) => void} act what a notice's button does */
+  constructor(act) {
+    this._act = act;
+    this._shown = new Map();
+  }
+
+  /**
+   * A trouble, until it is over or put away. The same one twice is one.
+   * @param {string} name in TROUBLES
+   * @param {string} said more of it, in the server's or the browser's own words
+   */
+  trouble(name, said = "") {
+    const { what, remedy, action } = TROUBLES[name];
+    const texts = [make("strong", { text: what }), make("span", { text: remedy })];
+    if (said) texts.push(make("span", { class: "said", text: said }));
+    this._show(name, "trouble", texts, action);
+  }
+
+  /** One sentence that goes away by itself. */
+  note(text) {
+    const key = `note ${text}`;
+    this._show(key, "note", [make("span", { text })]);
+    setTimeout(() => this.over(key), NOTICE_STAYS_MS);
+  }
+
+  over(name) {
+    this._shown.get(name)?.remove();
+    this._shown.delete(name);
+  }
+
+  _show(key, kind, texts, action) {
+    this.over(key);
+    const away = make("button", { type: "button", class: "quiet icon small", "aria-label": "Put this notice away", text: "×" });
+    away.onclick = () => this.over(key);
+    const notice = make("div", { class: `notice ${kind}`, "data-trouble": key }, make("p", {}, ...texts));
+    if (action) {
+      const button = make("button", { type: "button", class: "small", text: ACTIONS[action] });
+      button.onclick = () => this._act(action);
+      notice.append(button);
+    }
+    notice.append(away);
+    by("notices").append(notice);
+    this._shown.set(key, notice);
+    if (this._shown.size > MOST) this.over(this._shown.keys().next().value);
+  }
+}

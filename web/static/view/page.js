@@ -1,0 +1,49 @@
+/** Shorthands for what every part of the page does. */
+
+/**
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function by(id) {
+  return document.getElementById(id);
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string>} attributes `text` is its text
+ * @param {...Node} children
+ */
+export function make(tag, { text, ...attributes } = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  element.append(...children);
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes `text` is its text
+ * @param {...Node} children
+ */
+export function draw(tag, { text, ...attributes } = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  element.append(...children);
+  return element;
+}
+
+/** @param {number} ms @returns {string} whole from 10 on, with one decimal below; "0" for nothing */
+export function said(ms) {
+  if (ms > 0 && ms < 0.05) return "<0.1";
+  if (ms > 0 && ms < 9.95) return ms.toFixed(1);
+  return String(Math.round(ms));
+}
+
+/** Does the person want things to stand still? */
+export function still() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

@@ -1,0 +1,76 @@
+/** The conversation as it is said: each item a line, each word of a reply by itself. */
+
+import { by, make } from "./page.js";
+
+export class Transcript {
+  /** @param {import("../talk/conversation.js").Conversation} conversation */
+  constructor(conversation) {
+    this._conversation = conversation;
+    /** @type {Map<string, {line: HTMLElement, text: HTMLElement, note: HTMLElement, told: boolean}>} */
+    this._lines = new Map();
+    by("transcript").replaceChildren();
+    by("empty").hidden = false;
+  }
+
+  /** Draw what has changed. */
+  draw() {
+    const list = by("transcript");
+    const low = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+    for (const id of this._conversation.changed) {
+      const item = this._conversation.item(id);
+      if (item) this._item(item);
+      else {
+        this._lines.get(id)?.line.remove();
+        this._lines.delete(id);
+      }
+    }
+    this._conversation.changed.clear();
+    by("empty").hidden = this._conversation.items.length > 0;
+    if (low) list.scrollTop = list.scrollHeight; // who has scrolled up to read is left there
+  }
+
+  _item(item) {
+    const { line, text, note } = this._lines.get(item.id) ?? this._new(item);
+    line.className = `item ${item.role}${item.partial ? " partial" : ""}${item.rough ? " rough" : ""}${item.cut ? " cut" : ""}`;
+    if (item.role === "assistant") this._words(item, text);
+    else text.textContent = item.text || (item.role === "user" ? "…" : "");
+    note.textContent = noteOf(item);
+    this._aloud(item);
+  }
+
+  _new(item) {
+    const who = make("span", { class: "who", text: { user: "You", assistant: "Repartee", call: "Called" }[item.role] });
+    const parts = { line: make("li"), text: make("p", { class: "text" }), note: make("span", { class: "note" }), told: false };
+    parts.line.append(who, parts.text, parts.note);
+    const at = this._conversation.items.indexOf(item);
+    const after = this._conversation.items.slice(at + 1).map(({ id }) => this._lines.get(id)?.line).find(Boolean);
+    by("transcript").insertBefore(parts.line, after ?? null);
+    this._lines.set(item.id, parts);
+    return parts;
+  }
+
+  _words(item, text) {
+    while (text.childElementCount > item.words.length) text.lastElementChild.remove();
+    item.words.forEach((word, n) => {
+      const shown = text.children[n] ?? text.appendChild(make("span", { class: "word" }));
+      if (shown.textContent !== word) shown.textContent = word;
+      shown.classList.toggle("heard", n < item.heard);
+      shown.classList.toggle("now", item.partial !== null && n === item.heard - 1 && item.heard < item.words.length && !item.cut);
+    });
+  }
+
+  /** A screen reader is told what is settled, once, not every partial. */
+  _aloud(item) {
+    const parts = this._lines.get(item.id);
+    if (parts.told || item.partial || !item.text) return;
+    parts.told = true;
+    const who = { user: item.spoken ? "You said: " : "You wrote: ", assistant: "Repartee: ", call: "Called: " }[item.role];
+    by("aloud").textContent = who + item.text;
+  }
+}
+
+function noteOf(item) {
+  if (item.cut) return "interrupted";
+  if (item.role === "user" && item.rough && !item.partial) return "a guess";
+  return item.role === "user" && !item.spoken ? "typed" : "";
+}

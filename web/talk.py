@@ -1,0 +1,336 @@
+"""One conversation of a client: the session, and the protocol that the client speaks about it.
+
+    socket ─text─▶ Realtime ─command─▶ Talk ─▶ Session ─fact─▶ Talk ─▶ Realtime ─text─▶ socket
+
+It outlives its socket for a while: a client that lost its connection comes back to where it was.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+import numpy as np
+
+from assistant.build import PATIENCE
+from assistant.engines import Wishes
+from assistant.facts import Fact, NothingHeard, ReplyBegun, ReplyCut, ReplySent, TurnFinished, TurnTaken, UnitSpoken
+from assistant.items import Answered, Called, Item, Returned
+from assistant.session import Session
+from assistant.settings import PROFILE_HANGOVER_MS
+from assistant.turn_events import ReplyId
+from assistant.turns import Floor, TurnSettings
+from audio import g711
+from audio.units import Pcm, reply_samples_of_ms
+from llm.chat import ChatOptions
+from web.client_microphone import ClientMicrophone
+from web.client_speaker import ClientSpeaker
+from web.wire.commands import (
+    Append,
+    CancelResponse,
+    ClearInput,
+    ClearOutput,
+    Command,
+    CommitInput,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    PlayoutReport,
+    ResponseOptions,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from web.wire.realtime import Realtime
+from web.wire.session_config import AudioFormat, Limit, SemanticVad, ServerVad, SessionConfig
+
+SHORTEST_COMMIT_MS = 100
+
+
+@dataclass(slots=True)
+class Talk:
+    """Does what a client asks and tells it what happens. Lives on the event loop.
+
+    Attributes:
+        realtime: The protocol, anew for every connection.
+        session: Set once, right after the construction of both.
+        base: Turn taking as the server is set.
+        voice: The name of the voice in use.
+        changed: Called when there is something to send.
+    """
+
+    realtime: Realtime
+    microphone: ClientMicrophone
+    speaker: ClientSpeaker
+    base: TurnSettings
+    voice: str
+    changed: Callable[[], None] = lambda: None
+    session: Session = field(init=False)
+    _begun: ReplyBegun | None = None  # the reply that is made or played, for a client that comes back
+    _said: str = ""
+    _sent: ReplySent | None = None  # it is only played
+    _appended_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.speaker.send = self._sound
+        self.speaker.on_duck = self._duck
+
+    # ---- what happens ----
+
+    def tell(self, fact: Fact) -> None:
+        """A fact of the conversation, for the client."""
+        match fact:
+            case ReplyBegun():
+                self._begun, self._said, self._sent = fact, "", None
+            case UnitSpoken() if self._begun is not None:
+                joint = " " if self._said and self._begun.spoken else ""
+                self._said += joint + fact.text
+                fact = replace(fact, text=joint + fact.text)  # the pieces are to add up to the text
+            case ReplySent():
+                self._sent = fact
+            case ReplyCut():
+                self._begun = None
+            case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
+                self._begun = None
+        self.realtime.tell(fact, self._invented_ms(fact))
+        self.changed()
+
+    def _invented_ms(self, fact: Fact) -> float | None:
+        """How much silence the client did not send lies before the end of speech that is over."""
+        match fact:
+            case TurnTaken(speech_end_ms=end_ms) if end_ms is not None:
+                return self.microphone.invented_ms(end_ms)
+            case NothingHeard(at_ms=end_ms):
+                return self.microphone.invented_ms(end_ms)
+        return None
+
+    def _sound(self, key: Hashable, pcm: Pcm) -> None:
+        assert isinstance(key, ReplyId)
+        self.realtime.sound(key, pcm)
+        self.changed()
+
+    def _duck(self, key: Hashable, lower: bool) -> None:
+        assert isinstance(key, ReplyId)
+        if lower:
+            self.realtime.duck(key)
+        else:
+            self.realtime.unduck(key)
+        self.changed()
+
+    # ---- what the client wants ----
+
+    async def receive(self, text: str) -> int:
+        """One message of the client's. Returns how many samples of sound it brought, at 24 kHz."""
+        samples = 0
+        for command in self.realtime.receive(text):
+            if isinstance(command, Append):
+                samples += await self._append(command)
+            else:
+                await self._do(command)
+        self.changed()
+        return samples
+
+    async def _append(self, command: Append) -> int:
+        pcm = _decoded(command)
+        rate_hz = command.format.rate_hz
+        self._appended_ms += len(pcm) * 1000 / rate_hz
+        await self.microphone.deliver(pcm, rate_hz)
+        return len(pcm) * reply_samples_of_ms(1000) // rate_hz
+
+    async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
+        match command:
+            case Append():
+                pass  # see receive
+            case UpdateSession():
+                self.configure(command.config)
+                voice = self.voice if command.config.voice != self.voice else None
+                self.realtime.session_updated(command, voice=voice)
+            case CommitInput():
+                await self._commit(command)
+            case ClearInput():
+                await self.microphone.settle()
+                self._appended_ms = 0.0
+                self.session.clear()
+                self.realtime.input_cleared()
+            case CreateItem():
+                self._create(command)
+            case RetrieveItem():
+                self.realtime.item_retrieved(command, self.session.conversation.find(command.item_id))
+            case DeleteItem():
+                if self.session.conversation.delete(command.item_id):
+                    self.realtime.item_deleted(command.item_id)
+                else:
+                    self.realtime.refuse(command, "item_not_found")
+            case TruncateItem():
+                self._truncate(command)
+            case CreateResponse():
+                self._respond(command)
+            case CancelResponse():
+                if self._replying(command.reply):
+                    self.session.cancel(request_too=True)
+                else:
+                    self.realtime.refuse(command, "response_cancel_not_active")
+            case ClearOutput():
+                reply = self.session.turns.replying
+                self.session.cancel()
+                self.realtime.output_cleared(command, reply)
+            case PlayoutReport():
+                self._played(command)
+            case _:
+                assert_never(command)
+
+    def configure(self, config: SessionConfig) -> None:
+        """The client's settings are in force from here on."""
+        self.session.turns.settings = _turn_settings(self.base, config)
+        self.session.conversation.instructions = config.instructions
+        self.session.wishes = Wishes(
+            spoken=config.modality == "audio",
+            speed=config.speed,
+            options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
+        )
+        self.speaker.trusts_reports = config.extensions.playout
+
+    async def _commit(self, command: CommitInput) -> None:
+        if self._appended_ms < SHORTEST_COMMIT_MS:
+            self.realtime.refuse(command, "input_audio_buffer_commit_empty")
+            return
+        self._appended_ms = 0.0
+        await self.microphone.settle()
+        self.session.submit()
+
+    def _create(self, command: CreateItem) -> None:
+        conversation = self.session.conversation
+        item = command.item
+        if item.id and conversation.find(item.id) is not None:
+            self.realtime.refuse(command, "item_id_taken")
+            return
+        if isinstance(item, Returned) and not _is_called(conversation.items, item.call_id):
+            self.realtime.refuse(command, "call_id_not_found")
+            return
+        item = item if item.id else replace(item, id=conversation.reserve())
+        if conversation.insert(item, command.after):
+            self.realtime.item_created(command, item)
+        else:
+            self.realtime.refuse(command, "previous_item_not_found")
+
+    def _truncate(self, command: TruncateItem) -> None:
+        conversation = self.session.conversation
+        if self._begun is not None and self._begun.item == command.item_id:
+            self.session.cancel()  # whoever cuts what is playing has stopped playing it
+        if (
+            not isinstance(conversation.find(command.item_id), Answered)
+            or conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms)) is None
+        ):
+            self.realtime.refuse(command, "item_truncate_not_assistant")
+        else:
+            self.realtime.item_truncated(command.item_id, command.audio_end_ms)
+
+    def _respond(self, command: CreateResponse) -> None:
+        asked_outright = command.options.instructions is not None
+        if self._begun is not None and self._sent is None:
+            self.realtime.refuse(command, "conversation_already_has_active_response")
+        elif not self.session.conversation.items and self.session.turns.floor is Floor.IDLE and not asked_outright:
+            self.realtime.refuse(command, "nothing_to_answer")
+        else:
+            self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+
+    def _replying(self, reply: ReplyId | None) -> bool:
+        now = self.session.turns.replying
+        return now is not None and reply in {None, now}
+
+    def _played(self, report: PlayoutReport) -> None:
+        if report.latency_ms is not None:
+            self.session.measured(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+        self.speaker.report(report.reply, report.played_ms, finished=report.finished)
+
+    # ---- a client that comes back ----
+
+    def gone(self) -> None:
+        """The connection is lost: the conversation goes on in silence, and what would be sent is forgotten."""
+        self.speaker.gone()
+        self.changed = self._forget
+
+    def _forget(self) -> None:
+        self.realtime.to_send()
+
+    def resume(self, realtime: Realtime, reply: ReplyId | None, received_ms: float | None) -> None:
+        """Another connection: what was said so far, then the reply under way from where the client lost it.
+
+        `reply`: the one of which the client says that it had received so much.
+        """
+        config = self.realtime.config
+        self.realtime, self.changed = realtime, _nobody_listens  # until the new connection does
+        under_way = self._begun
+        hidden = None if under_way is None else under_way.item
+        history = [item for item in self.session.conversation.items if item.id != hidden]
+        self.realtime.begin(history, resumed=True, heard_ms=self.microphone.received_ms)
+        self.configure(config)
+        if under_way is not None:
+            self.realtime.tell(under_way)
+            if self._said:
+                self.realtime.tell(UnitSpoken(under_way.reply, self._said))
+        self.speaker.back(reply, received_ms)
+        if self._sent is not None and under_way is not None:
+            self.realtime.tell(self._sent)
+
+
+def _nobody_listens() -> None:
+    pass
+
+
+def _decoded(command: Append) -> Pcm:
+    match command.format:
+        case AudioFormat.PCM:
+            return np.frombuffer(command.audio, np.dtype("<i2")).astype(np.int16, copy=False)
+        case AudioFormat.ULAW:
+            return g711.decode_ulaw(command.audio)
+        case AudioFormat.ALAW:
+            return g711.decode_alaw(command.audio)
+
+
+def _turn_settings(base: TurnSettings, config: SessionConfig) -> TurnSettings:
+    """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
+    detection = config.turn_detection
+    match detection:
+        case None:
+            return replace(base, manual=True)
+        case ServerVad():
+            return replace(
+                base,
+                hangover_ms=float(detection.silence_duration_ms),
+                patience=None,
+                pre_roll_ms=float(detection.prefix_padding_ms),
+                answers=detection.create_response,
+                interruptible=detection.interrupt_response,
+            )
+        case SemanticVad():
+            profile = None if detection.eagerness == "auto" else detection.profile
+            return replace(
+                base,
+                hangover_ms=base.hangover_ms if profile is None else float(PROFILE_HANGOVER_MS[profile]),
+                patience=base.patience if profile is None else PATIENCE[profile],
+                answers=detection.create_response,
+                interruptible=detection.interrupt_response,
+            )
+
+
+def _this_once(wishes: Wishes, options: ResponseOptions) -> Wishes:
+    """What one response is to be like."""
+    chat = wishes.options
+    return Wishes(
+        spoken=wishes.spoken if options.modality is None else options.modality == "audio",
+        speed=wishes.speed,
+        options=ChatOptions(
+            chat.functions if options.tools is None else options.tools,
+            chat.choice if options.tool_choice is None else options.tool_choice,
+            chat.max_tokens if options.max_output_tokens is None else _limit(options.max_output_tokens),
+        ),
+        instructions=options.instructions,
+    )
+
+
+def _limit(limit: Limit) -> int | None:
+    return None if limit == "inf" else limit
+
+
+def _is_called(items: tuple[Item, ...], call_id: str) -> bool:
+    return any(isinstance(item, Called) and item.call_id == call_id for item in items)

@@ -1,0 +1,172 @@
+"""Items of the conversation, as the wire has them: read from a client's words, and written for it."""
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
+from web.wire.fields import (
+    IDENTIFIER,
+    TEXT,
+    Field,
+    FieldError,
+    anything,
+    checked,
+    listing,
+    nested,
+    one_of,
+    text,
+    wrong_type,
+    wrong_value,
+)
+
+MAX_CONTENT_PARTS = 64
+
+JsonObject = dict[str, object]
+
+_SOUND_COMES_OTHERWISE = "speech comes in through input_audio_buffer.append"
+_FOREIGN_PARTS = {
+    "input_audio": _SOUND_COMES_OTHERWISE,
+    "input_image": "images are not understood here",
+    "output_audio": "what the assistant said comes in as 'output_text'",
+}
+_FOREIGN_ITEMS = dict.fromkeys(
+    ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
+    "MCP is not offered; use function tools",
+)
+_COMMON = {
+    "id": Field(IDENTIFIER),
+    "object": Field(one_of("realtime.item")),
+    "status": Field(one_of("completed", "incomplete", "in_progress")),
+}
+_TYPE = Field(one_of("message", "function_call", "function_call_output", unsupported=_FOREIGN_ITEMS), required=True)
+_CALL = {
+    **_COMMON,
+    "type": _TYPE,
+    "call_id": Field(IDENTIFIER, required=True),
+    "name": Field(IDENTIFIER, required=True),
+    "arguments": Field(TEXT, required=True),
+}
+_OUTPUT = {
+    **_COMMON,
+    "type": _TYPE,
+    "call_id": Field(IDENTIFIER, required=True),
+    "output": Field(TEXT, required=True),
+}
+
+
+def _message(part_type: str) -> dict[str, Field]:
+    part = {
+        "type": Field(one_of(part_type, unsupported=_FOREIGN_PARTS), required=True),
+        # Without them, a part of another kind would be refused for its fields and not for its type.
+        **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
+        "text": Field(text(least_chars=1), required=True),
+    }
+    return {
+        **_COMMON,
+        "type": _TYPE,
+        "role": Field(one_of("user", "assistant", "system"), required=True),
+        "content": Field(listing(nested(part), least=1, most=MAX_CONTENT_PARTS), required=True),
+    }
+
+
+_MESSAGES = {
+    "user": _message("input_text"),
+    "system": _message("input_text"),
+    "assistant": _message("output_text"),
+}
+
+
+def item_of(value: object, path: str) -> Item:
+    """The item that a client describes; its id is "" where it has none.
+
+    Raises:
+        FieldError: it is none, or of a kind that does not exist here.
+    """
+    if not isinstance(value, dict):
+        raise wrong_type(path, value, "an object")
+    kind = _word(value, "type", path, _TYPE)
+    if kind == "function_call":
+        call = checked(value, path, _CALL)
+        return Called(_id(call), call["call_id"], call["name"], call["arguments"])
+    if kind == "function_call_output":
+        output = checked(value, path, _OUTPUT)
+        return Returned(_id(output), output["call_id"], output["output"])
+    role = _word(value, "role", path, _MESSAGES["user"]["role"])
+    message = checked(value, path, _MESSAGES[role])
+    words = "\n".join(part["text"] for part in message["content"])
+    if not words.strip():
+        raise wrong_value(f"{path}.content", "is blank", "text")
+    of_role: dict[str, Callable[[ItemId, str], Item]] = {
+        "user": lambda item_id, said: Said(item_id, said, spoken=False),
+        "system": Instructed,
+        "assistant": Answered,
+    }
+    return of_role[role](_id(message), words)
+
+
+def item_object(item: Item, *, transcribed: bool, written: bool = False) -> JsonObject:
+    """The item for the client.
+
+    Args:
+        item: It.
+        transcribed: The client wants to know what was heard.
+        written: A message of the assistant is one of text.
+    """
+    match item:
+        case Said(item_id, words, spoken):
+            said: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
+            return message_object(item_id, "user", said if spoken else {"type": "input_text", "text": words})
+        case Instructed(item_id, words):
+            return message_object(item_id, "system", {"type": "input_text", "text": words})
+        case Answered(item_id, words, complete):
+            return message_object(
+                item_id, "assistant", answer_part(words, spoken=not written), "completed" if complete else "incomplete"
+            )
+        case Called(item_id, call_id, name, arguments):
+            return call_object(item_id, call_id, name, arguments)
+        case Returned(item_id, call_id, output):
+            returned: JsonObject = {"type": "function_call_output", "call_id": call_id, "output": output}
+            return {"id": item_id, "object": "realtime.item", **returned, "status": "completed"}
+        case _:
+            assert_never(item)
+
+
+def answer_part(words: str, *, spoken: bool) -> JsonObject:
+    """The content of an assistant's message."""
+    return {"type": "output_audio", "transcript": words} if spoken else {"type": "output_text", "text": words}
+
+
+def message_object(item_id: ItemId, role: str, part: JsonObject | None, status: str = "completed") -> JsonObject:
+    """A message of one content part, or of none yet."""
+    return {
+        "id": item_id,
+        "object": "realtime.item",
+        "type": "message",
+        "role": role,
+        "status": status,
+        "content": [] if part is None else [part],
+    }
+
+
+def call_object(item_id: ItemId, call_id: str, name: str, arguments: str, status: str = "completed") -> JsonObject:
+    """A function call."""
+    return {
+        "id": item_id,
+        "object": "realtime.item",
+        "type": "function_call",
+        "status": status,
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+    }
+
+
+def _word(value: dict[str, Any], name: str, path: str, field: Field) -> str:
+    if value.get(name) is None:
+        raise FieldError("missing_required_parameter", f"{path}.{name} is missing", f"{path}.{name}")
+    found: str = field.check(value[name], f"{path}.{name}")
+    return found
+
+
+def _id(fields: dict[str, Any]) -> ItemId:
+    return ItemId(fields.get("id", ""))

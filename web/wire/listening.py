@@ -1,0 +1,138 @@
+"""The person's side on the wire: speech that starts and stops, and the turns that come of it."""
+
+from typing import assert_never
+
+from assistant.facts import NothingHeard, SpeechStarted, TurnTaken, WordsHeard
+from assistant.items import Said
+from web.wire.commands import CommitInput
+from web.wire.errors import ProtocolError, refused
+from web.wire.item_order import ItemOrder
+from web.wire.items import JsonObject, item_object
+from web.wire.outbox import Outbox
+from web.wire.server_events import error_object
+from web.wire.session_config import SessionConfig
+
+LOST_WORDS = ProtocolError(
+    "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
+)
+
+
+class Listening:
+    """Says what is heard, and turns that are over.
+
+    Attributes:
+        committing: The client's commit that nothing came of yet.
+    """
+
+    def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
+        self.committing: CommitInput | None = None
+        self._outbox = outbox
+        self._order = order
+        self._speech: SpeechStarted | None = None
+        self._announced = False  # the client knows of the speech
+        self._taken: TurnTaken | None = None
+
+    def was_requested(self, turn: int) -> bool:
+        """Whether this turn is answered because the client asked for it, as far as is known."""
+        return self._taken is None or self._taken.turn != turn or self._taken.origin == "requested"
+
+    def tell(
+        self,
+        fact: SpeechStarted | WordsHeard | NothingHeard | TurnTaken,
+        config: SessionConfig,
+        invented_ms: float | None = None,
+    ) -> None:
+        """Something was heard; `invented_ms`: see `Realtime.tell`."""
+        match fact:
+            case SpeechStarted():
+                self._start(fact, config)
+            case WordsHeard(text, rough):
+                if config.extensions.events:
+                    item_id = self._speech.item if self._speech else None
+                    self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
+            case NothingHeard():
+                self._drop(fact, config, invented_ms)
+            case TurnTaken():
+                self._take(fact, config, invented_ms)
+            case _:
+                assert_never(fact)
+
+    def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
+        self._speech = speech
+        # A client that finds the turns itself knows best when somebody speaks; the original is silent, too.
+        self._announced = config.turn_detection is not None
+        if self._announced:
+            at_ms = _whole_ms(speech.at_ms)
+            self._outbox.add("input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item})
+
+    def _stop(self, at_ms: float | None, known: JsonObject) -> SpeechStarted | None:
+        speech, self._speech = self._speech, None
+        if speech is not None and self._announced:
+            end_ms = _whole_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms))
+            stopped: JsonObject = {"audio_end_ms": end_ms, "item_id": speech.item}
+            self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
+        return speech
+
+    def _drop(self, nothing: NothingHeard, config: SessionConfig, invented_ms: float | None) -> None:
+        speech = self._stop(nothing.at_ms, _known(config, invented_ms))
+        if speech is not None and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": speech.item, "why": nothing.why})
+        self._refuse_commit()
+
+    def _take(self, turn: TurnTaken, config: SessionConfig, invented_ms: float | None) -> None:
+        self._taken = turn
+        known = _known(config, invented_ms)
+        speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" else None
+        item = turn.item
+        if item is None or item.id in self._order:
+            # Somebody went on without words, or the client put the item in itself.
+            if turn.origin == "spoken":
+                self._refuse_commit()
+            return
+        spoken = item if isinstance(item, Said) and item.spoken else None
+        previous = self._order.insert(item.id)
+        if spoken is not None:
+            self.committing = None
+            committed: JsonObject = {"previous_item_id": previous, "item_id": item.id}
+            if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
+                known = {"audio_end_ms": _whole_ms(turn.speech_end_ms or 0.0), **known}
+                committed |= _extension(known)
+            self._outbox.add("input_audio_buffer.committed", committed)
+        shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
+        self._outbox.add("conversation.item.added", shown)
+        self._outbox.add("conversation.item.done", shown)
+        if spoken is not None and config.transcription:
+            began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
+            self._tell_words(spoken, max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0)))
+
+    def _tell_words(self, item: Said, spoken_ms: float) -> None:
+        of_item: JsonObject = {"item_id": item.id, "content_index": 0}
+        if not item.text:
+            error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
+            self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
+            return
+        self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
+        usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
+        self._outbox.add(
+            "conversation.item.input_audio_transcription.completed",
+            {**of_item, "transcript": item.text, "usage": usage},
+        )
+
+    def _refuse_commit(self) -> None:
+        commit, self.committing = self.committing, None
+        if commit is not None:
+            refusal = refused("input_audio_buffer_commit_empty", commit.event_id)
+            self._outbox.add("error", {"error": error_object(refusal)})
+
+
+def _known(config: SessionConfig, invented_ms: float | None) -> JsonObject:
+    """What the client is told, beside the protocol, of the place where the speech ended."""
+    return {"invented_ms": round(invented_ms, 1)} if invented_ms is not None and config.extensions.events else {}
+
+
+def _extension(known: JsonObject) -> JsonObject:
+    return {"repartee": known} if known else {}
+
+
+def _whole_ms(ms: float) -> int:
+    return max(0, round(ms))

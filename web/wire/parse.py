@@ -1,0 +1,269 @@
+"""What a client sends, read: one JSON text becomes one command, or the error that answers it. It never raises."""
+
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from assistant.items import ItemId
+from assistant.turn_events import ReplyId
+from web.wire.commands import (
+    Append,
+    CancelResponse,
+    ClearInput,
+    ClearOutput,
+    Command,
+    CommitInput,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    PlayoutReport,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from web.wire.errors import ProtocolError
+from web.wire.fields import (
+    IDENTIFIER,
+    Field,
+    FieldError,
+    Table,
+    checked,
+    flag,
+    listed,
+    number,
+    shown,
+    text,
+    whole,
+    wrong_type,
+    wrong_value,
+)
+from web.wire.items import item_of
+from web.wire.reply_ids import reply_of
+from web.wire.session_config import SessionConfig
+from web.wire.session_fields import response_options, updated
+
+MAX_EVENT_ID_CHARS = 512
+MAX_APPEND_BYTES = 15 << 20
+"""Of sound, decoded, in one append: as the original has it."""
+
+MAX_MS = 24 * 3600 * 1000
+
+JsonObject = dict[str, Any]
+
+
+class Reader:
+    """Reads a client's events.
+
+    Attributes:
+        config: The session's settings in force; a session.update is read as a change of them.
+    """
+
+    def __init__(self, config: SessionConfig, spoken: str) -> None:
+        """Begin.
+
+        Args:
+            config: The settings at first.
+            spoken: The conversation's language.
+        """
+        self.config = config
+        self._spoken = spoken
+
+    def read(self, message: str) -> Command | ProtocolError:
+        """The command that a message is."""
+        try:
+            event = _object_of(message)
+        except FieldError as error:
+            return ProtocolError(error.code, str(error), None, None)
+        event_id = event.get("event_id")
+        if not isinstance(event_id, str) or len(event_id) > MAX_EVENT_ID_CHARS:
+            event_id = None
+        kind = event.get("type")
+        known = _EVENTS.get(kind) if isinstance(kind, str) else None
+        try:
+            if known is None:
+                _refuse_type(kind)
+            return known(self, event, event_id)
+        except FieldError as error:
+            name = f"{kind}: " if known else ""
+            return ProtocolError(error.code, f"{name}{error}", error.param or None, event_id)
+
+    def _session_update(self, event: JsonObject, event_id: str | None) -> Command:
+        session = _checked(event, {"session": Field(_unchecked, required=True)})["session"]
+        return UpdateSession(event_id, self.config, updated(self.config, session, self._spoken))
+
+    def _append(self, event: JsonObject, event_id: str | None) -> Command:
+        # Fifty times a second: the usual case without a table.
+        sound = event["audio"] if event.keys() == _APPEND_FIELDS else _checked(event, _APPEND)["audio"]
+        if not isinstance(sound, str):
+            raise wrong_type("audio", sound, "a string in base64")
+        if len(sound) > MAX_APPEND_BYTES // 3 * 4:
+            raise FieldError(
+                "string_above_max_length", f"audio is longer than {MAX_APPEND_BYTES} bytes; send it in pieces", "audio"
+            )
+        form = self.config.input_format
+        try:
+            audio = binascii.a2b_base64(sound, strict_mode=True)
+        except ValueError as error:
+            raise FieldError(
+                "invalid_base64", "audio is not base64: letters, digits, + and /, padded with =", "audio"
+            ) from error
+        if len(audio) % form.sample_bytes:
+            raise wrong_value("audio", f"has {len(audio)} bytes", f"whole samples of two bytes for {form.value!r}")
+        return Append(event_id, audio, form)
+
+    def _item_create(self, event: JsonObject, event_id: str | None) -> Command:
+        found = _checked(event, _ITEM_CREATE)
+        item = item_of(found["item"], "item")
+        after = found.get("previous_item_id")
+        return CreateItem(event_id, item, None if after is None else ItemId(after))
+
+    def _response_create(self, event: JsonObject, event_id: str | None) -> Command:
+        found = _checked(event, {"response": Field(_unchecked)})
+        return CreateResponse(event_id, response_options(self.config, found.get("response", {})))
+
+
+def _item_truncate(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    found = _checked(event, _ITEM_TRUNCATE)
+    return TruncateItem(event_id, ItemId(found["item_id"]), found["audio_end_ms"])
+
+
+def _playout(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    found = _checked(event, _PLAYOUT)
+    return PlayoutReport(
+        event_id,
+        found["response_id"],
+        found["played_ms"],
+        found.get("finished", False),
+        found.get("latency_ms"),
+        found.get("device_ms"),
+    )
+
+
+def _cancel(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+    return CancelResponse(event_id, _checked(event, {"response_id": Field(_reply)}).get("response_id"))
+
+
+_Read = Callable[[Reader, JsonObject, str | None], Command]
+
+
+def _plain(command: Callable[[str | None], Command]) -> _Read:
+    """An event without fields."""
+
+    def read(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+        _checked(event, {})
+        return command(event_id)
+
+    return read
+
+
+def _of_item(command: Callable[[str | None, ItemId], Command]) -> _Read:
+    """An event about an item."""
+
+    def read(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
+        return command(event_id, ItemId(_checked(event, _ITEM)["item_id"]))
+
+    return read
+
+
+def _unchecked(value: object, _path: str) -> object:
+    return value
+
+
+def _reply(value: object, path: str) -> ReplyId:
+    name: str = IDENTIFIER(value, path)
+    reply = reply_of(name)
+    if reply is None:
+        raise wrong_value(path, f"is {shown(name)}", "an id that a response.created had")
+    return reply
+
+
+_ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(most_chars=MAX_EVENT_ID_CHARS))}
+_APPEND_FIELDS = frozenset({"type", "audio"})
+_APPEND: Table = {"audio": Field(_unchecked, required=True)}
+_ITEM: Table = {"item_id": Field(IDENTIFIER, required=True)}
+_ITEM_CREATE: Table = {"item": Field(_unchecked, required=True), "previous_item_id": Field(IDENTIFIER)}
+_ITEM_TRUNCATE: Table = {
+    **_ITEM,
+    "content_index": Field(whole(0, 0), required=True),
+    "audio_end_ms": Field(whole(0, MAX_MS), required=True),
+}
+_PLAYOUT: Table = {
+    "response_id": Field(_reply, required=True),
+    "played_ms": Field(number(0, MAX_MS), required=True),
+    "finished": Field(flag),
+    "latency_ms": Field(number(-MAX_MS, MAX_MS)),
+    "device_ms": Field(number(0, MAX_MS)),
+}
+
+_EVENTS: dict[str, _Read] = {
+    "session.update": Reader._session_update,
+    "input_audio_buffer.append": Reader._append,
+    "input_audio_buffer.commit": _plain(CommitInput),
+    "input_audio_buffer.clear": _plain(ClearInput),
+    "conversation.item.create": Reader._item_create,
+    "conversation.item.retrieve": _of_item(RetrieveItem),
+    "conversation.item.delete": _of_item(DeleteItem),
+    "conversation.item.truncate": _item_truncate,
+    "response.create": Reader._response_create,
+    "response.cancel": _cancel,
+    "output_audio_buffer.clear": _plain(ClearOutput),
+    "repartee.playout": _playout,
+}
+
+CLIENT_EVENTS = tuple(_EVENTS)
+"""The events that are understood."""
+
+
+def _checked(event: JsonObject, table: Table) -> JsonObject:
+    return checked(event, "", {**_ENVELOPE, **table})
+
+
+def _refuse_type(kind: object) -> NoReturn:
+    if kind is None:
+        raise FieldError("missing_required_parameter", "type is missing", "type")
+    if not isinstance(kind, str):
+        raise wrong_type("type", kind, "a string")
+    raise wrong_value("type", f"is {shown(kind)}", listed(CLIENT_EVENTS))
+
+
+def _object_of(message: str) -> JsonObject:
+    try:
+        document = json.loads(message, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        # Not its own text: that can quote what somebody said.
+        raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
+    except (ValueError, RecursionError) as error:
+        raise FieldError(
+            "invalid_json", "the message is no JSON that can be read: too deep or a number too long", ""
+        ) from error
+    if not isinstance(document, dict):
+        raise wrong_type("", document, "an object")
+    if _may_be_half(message) and _has_half_character(document):
+        raise FieldError("invalid_json", "the message has half a character (a lone surrogate); send whole ones", "")
+    return document
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise ValueError
+
+
+def _may_be_half(message: str) -> bool:
+    """Cheap, and true of few messages: a halved character comes as an escape, or raw from a careless caller."""
+    return "\\ud" in message or "\\uD" in message or not message.isascii()
+
+
+def _has_half_character(document: object) -> bool:
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return True
+    return False

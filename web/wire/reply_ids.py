@@ -1,0 +1,18 @@
+"""The names of replies on the wire."""
+
+import re
+
+from assistant.turn_events import ReplyId
+
+_FORM = re.compile(r"resp_([0-9]{1,9})_([0-9]{1,9})")
+
+
+def response_id(reply: ReplyId) -> str:
+    """The reply's name on the wire."""
+    return f"resp_{reply.turn}_{reply.attempt}"
+
+
+def reply_of(name: str) -> ReplyId | None:
+    """The reply of this name; None: no reply is ever named so."""
+    match = _FORM.fullmatch(name)
+    return ReplyId(int(match[1]), int(match[2])) if match else None

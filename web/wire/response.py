@@ -1,0 +1,166 @@
+"""One response on the wire: from response.created to response.done, and what becomes of it afterwards."""
+
+import json
+
+from assistant.facts import ReplyCut, ReplySent
+from assistant.items import Called, ItemId
+from audio.units import Pcm
+from web.wire.item_order import ItemOrder
+from web.wire.items import JsonObject, answer_part, call_object, message_object
+from web.wire.outbox import Outbox
+from web.wire.reply_sound import ReplySound
+from web.wire.server_events import BEGUN, EventType, ResponseHead, ending_of, response_object
+
+
+class Response:
+    """Says what happens to a reply. Its message is opened with its first words or sound.
+
+    A reply that only calls a function has none: an empty message would stay in the client's history, and be none in
+    ours.
+
+    Attributes:
+        item_id: Of its message, if there is one.
+        open: response.done was not sent yet.
+        began: Its message was opened.
+    """
+
+    def __init__(self, head: ResponseHead, item_id: ItemId, outbox: Outbox, order: ItemOrder) -> None:
+        """Announce it."""
+        self.item_id = item_id
+        self.open = True
+        self.began = False
+        self._head = head
+        self._outbox = outbox
+        self._order = order
+        self._sound = ReplySound(head.output_format)
+        self._text = ""
+        self._status = "in_progress"
+        self._calls: list[tuple[int, JsonObject]] = []
+        self._index = 0  # of the message, among the response's items
+        self._delta_start = ""
+        self._cut = False
+        outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
+
+    # ---- while it is under way ----
+
+    def say(self, text: str) -> None:
+        """A piece of its words."""
+        if not text:
+            return
+        self._begin_message()
+        self._text += text
+        kind: EventType = (
+            "response.output_audio_transcript.delta" if self._head.spoken else "response.output_text.delta"
+        )
+        self._outbox.add(kind, {**self._part_at(), "delta": text})
+
+    def play(self, pcm: Pcm) -> bool:
+        """A piece of its sound: int16 (n,) at 24 kHz. False: it comes as text only."""
+        if not self._head.spoken:
+            return False
+        if len(pcm):
+            self._begin_message()
+            self._send_sound(self._sound.push(pcm))
+        return True
+
+    def call(self, item: Called) -> None:
+        """A function is called; the call comes whole."""
+        index = len(self._calls) + self.began
+        at = {**self._at(), "output_index": index}
+        about = {**at, "item_id": item.id, "call_id": item.call_id}
+        begun = call_object(item.id, item.call_id, item.name, "", "in_progress")
+        done = call_object(item.id, item.call_id, item.name, item.arguments)
+        previous = self._order.insert(item.id)
+        self._outbox.add("response.output_item.added", {**at, "item": begun})
+        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
+        self._outbox.add("response.function_call_arguments.delta", {**about, "delta": item.arguments})
+        self._outbox.add(
+            "response.function_call_arguments.done", {**about, "name": item.name, "arguments": item.arguments}
+        )
+        self._outbox.add("response.output_item.done", {**at, "item": done})
+        self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
+        self._calls.append((index, done))
+
+    def end(self, fact: ReplySent | ReplyCut) -> None:
+        """It is over: everything was sent, or it was cut short."""
+        ending = ending_of(fact)
+        self.open = False
+        if self.began:
+            if isinstance(fact, ReplySent):
+                self._send_sound(self._sound.flush())
+            self._end_message("completed" if ending.status == "completed" else "incomplete")
+        output = [*self._calls, (self._index, self.message())] if self.began else self._calls
+        items = [item for _, item in sorted(output, key=lambda entry: entry[0])]
+        self._outbox.add("response.done", {"response": response_object(self._head, ending, items)})
+
+    # ---- afterwards ----
+
+    def cut(self, fact: ReplyCut) -> None:
+        """It was cut short, before or after its end: what the client had of it and did not hear goes."""
+        if self.open:
+            self.end(fact)
+        if self._cut or not self.began:
+            return
+        self._cut = True
+        if fact.why == "went on":
+            self._order.remove(self.item_id)
+            self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})
+        elif self._head.spoken:
+            self._text = fact.heard
+            self._status = "incomplete"
+            end_ms = max(0, round(fact.heard_ms))
+            self._outbox.add(
+                "conversation.item.truncated", {"item_id": self.item_id, "content_index": 0, "audio_end_ms": end_ms}
+            )
+
+    def message(self) -> JsonObject:
+        """Its message as it is now."""
+        part = answer_part(self._text, spoken=self._head.spoken)
+        return message_object(self.item_id, "assistant", part, self._status)
+
+    # ---- its message ----
+
+    def _begin_message(self) -> None:
+        if self.began:
+            return
+        self.began = True
+        self._index = len(self._calls)
+        self._delta_start = _start_of_delta(self._part_at())
+        item = message_object(self.item_id, "assistant", None, "in_progress")
+        previous = self._order.insert(self.item_id, written=not self._head.spoken)
+        self._outbox.add("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": item})
+        self._outbox.add("response.content_part.added", {**self._part_at(), "part": self._part("")})
+
+    def _end_message(self, status: str) -> None:
+        self._status = status
+        at = self._part_at()
+        if self._head.spoken:
+            self._outbox.add("response.output_audio.done", at)
+            self._outbox.add("response.output_audio_transcript.done", {**at, "transcript": self._text})
+        else:
+            self._outbox.add("response.output_text.done", {**at, "text": self._text})
+        self._outbox.add("response.content_part.done", {**at, "part": self._part(self._text)})
+        item = self.message()
+        self._outbox.add("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
+        self._outbox.add("conversation.item.done", {"previous_item_id": self._order.before(self.item_id), "item": item})
+
+    def _send_sound(self, deltas: list[str]) -> None:
+        for delta in deltas:
+            self._outbox.add_written(f'{self._delta_start}"{delta}"')
+
+    def _part(self, text: str) -> JsonObject:
+        return {"type": "audio", "transcript": text} if self._head.spoken else {"type": "text", "text": text}
+
+    def _at(self) -> JsonObject:
+        return {"response_id": self._head.response_id}
+
+    def _part_at(self) -> JsonObject:
+        return {**self._at(), "item_id": self.item_id, "output_index": self._index, "content_index": 0}
+
+
+def _start_of_delta(at: JsonObject) -> str:
+    """Everything of an audio delta before its sound: the same for a whole message."""
+    return json.dumps({"type": "response.output_audio.delta", **at, "delta": None}, separators=(",", ":")).removesuffix(
+        "null}"
+    )

@@ -1,0 +1,168 @@
+"""The names of all events that a client may get, and the shapes of those that are more than a few fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from assistant.facts import PlacedWord, ReplyCut, ReplySent
+from web.wire.errors import ProtocolError
+from web.wire.items import JsonObject
+from web.wire.session_config import AudioFormat, Limit
+
+RealtimeType = Literal[
+    "conversation.item.added",
+    "conversation.item.deleted",
+    "conversation.item.done",
+    "conversation.item.input_audio_transcription.completed",
+    "conversation.item.input_audio_transcription.delta",
+    "conversation.item.input_audio_transcription.failed",
+    "conversation.item.retrieved",
+    "conversation.item.truncated",
+    "error",
+    "input_audio_buffer.cleared",
+    "input_audio_buffer.committed",
+    "input_audio_buffer.speech_started",
+    "input_audio_buffer.speech_stopped",
+    "output_audio_buffer.cleared",
+    "response.content_part.added",
+    "response.content_part.done",
+    "response.created",
+    "response.done",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.output_audio.delta",
+    "response.output_audio.done",
+    "response.output_audio_transcript.delta",
+    "response.output_audio_transcript.done",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "session.created",
+    "session.updated",
+]
+ExtensionType = Literal[
+    "repartee.duck",
+    "repartee.notice",
+    "repartee.nothing_said",
+    "repartee.partial",
+    "repartee.trace",
+    "repartee.unduck",
+    "repartee.words",
+]
+EventType = RealtimeType | ExtensionType
+
+SERVER_EVENTS: tuple[str, ...] = get_args(RealtimeType) + get_args(ExtensionType)
+
+Status = Literal["in_progress", "completed", "cancelled", "incomplete", "failed"]
+
+_WHY_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """What stays the same about a response from its beginning to its end."""
+
+    response_id: str
+    conversation_id: str
+    spoken: bool
+    voice: str
+    output_format: AudioFormat
+    max_output_tokens: Limit
+    metadata: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a response is over.
+
+    Attributes:
+        details: Why, as status_details.
+        usage: The service's count, if it gave one.
+    """
+
+    status: Status
+    details: JsonObject | None = None
+    usage: JsonObject | None = None
+
+
+BEGUN = Ending("in_progress")
+
+
+def ending_of(fact: ReplySent | ReplyCut) -> Ending:
+    """How the reply is over, for the client."""
+    if isinstance(fact, ReplySent):
+        usage = _usage(fact)
+        if fact.error is not None:
+            return Ending("failed", _failure("reply_failed", fact.error), usage)
+        if fact.incomplete is not None:
+            details: JsonObject = {"type": "incomplete"}
+            if fact.incomplete in _WHY_INCOMPLETE:
+                details["reason"] = _WHY_INCOMPLETE[fact.incomplete]
+            return Ending("incomplete", details, usage)
+        return Ending("completed", {"type": "completed"}, usage)
+    if fact.why == "stuck":
+        return Ending("failed", _failure("reply_stuck", "the reply did not go on and was given up"))
+    reason = "turn_detected" if fact.why in ("voice", "went on") else "client_cancelled"
+    return Ending("cancelled", {"type": "cancelled", "reason": reason})
+
+
+def response_object(head: ResponseHead, ending: Ending, output: list[JsonObject]) -> JsonObject:
+    """The response, as response.created and response.done have it."""
+    return {
+        "id": head.response_id,
+        "object": "realtime.response",
+        "status": ending.status,
+        "status_details": ending.details,
+        "output": output,
+        "conversation_id": head.conversation_id,
+        "output_modalities": ["audio" if head.spoken else "text"],
+        "max_output_tokens": head.max_output_tokens,
+        "audio": {"output": {"format": format_object(head.output_format), "voice": head.voice}},
+        "usage": ending.usage,
+        "metadata": None if head.metadata is None else dict(head.metadata),
+    }
+
+
+def format_object(form: AudioFormat) -> JsonObject:
+    """A sound format. Only that of pcm has a rate."""
+    return {"type": form.value, "rate": form.rate_hz} if form is AudioFormat.PCM else {"type": form.value}
+
+
+def error_object(error: ProtocolError) -> JsonObject:
+    """What went wrong, as the error event has it."""
+    return {
+        "type": error.kind,
+        "code": error.code,
+        "message": error.message,
+        "param": error.param,
+        "event_id": error.event_id,
+    }
+
+
+def word_object(word: PlacedWord) -> JsonObject:
+    """A word of repartee.words."""
+    return {
+        "text": word.text,
+        "start_ms": round(word.start_ms, 1),
+        "end_ms": round(word.end_ms, 1),
+        "estimated": word.estimated,
+    }
+
+
+def _failure(code: str, message: str) -> JsonObject:
+    return {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
+
+
+def _usage(sent: ReplySent) -> JsonObject | None:
+    """Tokens as the service counts them: all of text, since sound is made here."""
+    if sent.prompt_tokens is None and sent.completion_tokens is None:
+        return None
+    given, made = sent.prompt_tokens or 0, sent.completion_tokens or 0
+    return {
+        "total_tokens": given + made,
+        "input_tokens": given,
+        "output_tokens": made,
+        "input_token_details": {"text_tokens": given, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 0},
+        "output_token_details": {"text_tokens": made, "audio_tokens": 0},
+    }

@@ -1,0 +1,288 @@
+"""What a client may say about its session: session.update, and the options of a response.
+
+An update is taken as a whole or not at all. Fields that are left out stay as they are.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from llm.chat import Function
+from web.wire.commands import ResponseOptions
+from web.wire.fields import (
+    IDENTIFIER,
+    TEXT,
+    Check,
+    Field,
+    FieldError,
+    anything,
+    checked,
+    flag,
+    json_text,
+    listed,
+    listing,
+    missing_here,
+    nested,
+    not_supported,
+    number,
+    one_of,
+    text,
+    whole,
+    wrong_type,
+    wrong_value,
+)
+from web.wire.session_config import AudioFormat, Limit, Modality, SemanticVad, ServerVad, SessionConfig, TurnDetection
+
+MAX_TOOLS = 128
+MAX_OUTPUT_TOKENS = 32_768
+MAX_METADATA = 16
+SPEED = (0.25, 1.5)
+HANGOVER_MS = (100, 3000)
+PRE_ROLL_MS = (0, 1000)
+
+_CHOICES = ("auto", "none", "required")
+_FUNCTIONS_ONLY = {"mcp": "only function tools are offered"}
+_TOOL = {
+    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY)),
+    "name": Field(text(least_chars=1, most_chars=64), required=True),
+    "description": Field(TEXT),
+    "parameters": Field(json_text),
+}
+_CHOSEN = {
+    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), required=True),
+    "name": Field(IDENTIFIER, required=True),
+}
+_VOICE = {"id": Field(IDENTIFIER, required=True)}
+_FORMAT = {
+    "type": Field(one_of(*(known.value for known in AudioFormat)), required=True),
+    "rate": Field(whole(1, 1_000_000)),
+}
+
+
+def _limit(value: object, path: str) -> Limit:
+    if value == "inf":
+        return "inf"
+    if isinstance(value, str):
+        raise wrong_type(path, value, "a whole number or 'inf'")
+    found: int = whole(1, MAX_OUTPUT_TOKENS)(value, path)
+    return found
+
+
+def _modality(value: object, path: str) -> Modality:
+    found = listing(one_of("audio", "text"), most=2)(value, path)
+    if found == ["text"]:
+        return "text"
+    if found != ["audio"]:
+        raise wrong_value(path, "has both or none", '["audio"] (with its transcript) or ["text"]')
+    return "audio"
+
+
+def _format(value: object, path: str) -> AudioFormat:
+    found = checked(value, path, _FORMAT)
+    form = AudioFormat(found["type"])
+    if found.get("rate", form.rate_hz) != form.rate_hz:
+        raise wrong_value(f"{path}.rate", f"is {found['rate']}", f"{form.rate_hz} for {form.value!r}")
+    return form
+
+
+def _voice(value: object, path: str) -> str:
+    found: str = checked(value, path, _VOICE)["id"] if isinstance(value, dict) else IDENTIFIER(value, path)
+    return found
+
+
+def _function(value: object, path: str) -> Function:
+    if isinstance(value, dict) and value.get("type") == "mcp":
+        raise not_supported(f"{path}.type", _FUNCTIONS_ONLY["mcp"])
+    found = checked(value, path, _TOOL)
+    return Function(found["name"], found.get("description", ""), found.get("parameters", '{"type": "object"}'))
+
+
+def _functions(value: object, path: str) -> tuple[Function, ...]:
+    found = tuple(listing(_function, most=MAX_TOOLS)(value, path))
+    if len({function.name for function in found}) < len(found):
+        raise wrong_value(path, "names a function twice", "each name once")
+    return found
+
+
+def _choice(value: object, path: str) -> str:
+    if isinstance(value, str):
+        word: str = one_of(*_CHOICES)(value, path)
+        return word
+    if isinstance(value, dict) and value.get("type") == "mcp":
+        raise not_supported(path, _FUNCTIONS_ONLY["mcp"])
+    name: str = checked(value, path, _CHOSEN)["name"]
+    return name
+
+
+def _metadata(value: object, path: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise wrong_type(path, value, "an object of strings")
+    if len(value) > MAX_METADATA or any(len(key) > 64 for key in value):
+        raise wrong_value(path, "is too large", f"{MAX_METADATA} entries with names of up to 64 characters")
+    return {key: text(most_chars=512)(inner, f"{path}.{key}") for key, inner in value.items()}
+
+
+_SERVER_VAD = {
+    "type": Field(anything),
+    "threshold": Field(number(0, 1)),
+    "silence_duration_ms": Field(whole(*HANGOVER_MS)),
+    "prefix_padding_ms": Field(whole(*PRE_ROLL_MS)),
+    "create_response": Field(flag),
+    "interrupt_response": Field(flag),
+    "idle_timeout_ms": Field(missing_here("nobody is prompted to speak; leave it out")),
+}
+_SEMANTIC_VAD = {
+    "type": Field(anything),
+    "eagerness": Field(one_of("low", "medium", "high", "auto")),
+    "create_response": Field(flag),
+    "interrupt_response": Field(flag),
+}
+_VAD_TYPE = one_of("server_vad", "semantic_vad")
+
+
+def _turn_detection(value: object, path: str, now: TurnDetection | None) -> TurnDetection:
+    """Of the same type as `now`: what is left out stays; of another: what is left out is at its default."""
+    if not isinstance(value, dict):
+        raise wrong_type(path, value, "an object or null")
+    if value.get("type") is None and now is None:
+        raise FieldError("missing_required_parameter", f"{path}.type is missing", f"{path}.type")
+    if value.get("type") is not None:
+        base: TurnDetection = ServerVad() if _VAD_TYPE(value["type"], f"{path}.type") == "server_vad" else SemanticVad()
+        now = now if type(now) is type(base) else base
+    assert now is not None
+    found = checked(value, path, _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD)
+    found.pop("type", None)
+    return replace(now, **found)
+
+
+def _language(spoken: str) -> Check:
+    """Only the language that is spoken here, in any of its variants."""
+
+    def check(value: object, path: str) -> None:
+        found: str = IDENTIFIER(value, path)
+        if found.replace("_", "-").lower().split("-")[0] != spoken.lower().split("-")[0]:
+            raise not_supported(path, f"this server speaks {spoken!r}; leave it out")
+
+    return check
+
+
+_PROMPT = Field(missing_here("stored prompts are not kept here; use instructions"))
+_COMMON = {
+    "instructions": Field(TEXT),
+    "max_output_tokens": Field(_limit),
+    "output_modalities": Field(_modality),
+    "parallel_tool_calls": Field(flag),
+    "prompt": _PROMPT,
+    "reasoning": Field(anything),
+    "tool_choice": Field(_choice),
+    "tools": Field(_functions),
+}
+
+
+def _session(spoken: str) -> dict[str, Field]:
+    transcription = {
+        "model": Field(IDENTIFIER),
+        "language": Field(_language(spoken)),
+        **{name: Field(anything) for name in ("prompt", "delay", "keywords", "languages")},
+    }
+    audio_input = {
+        "format": Field(_format),
+        "noise_reduction": Field(anything),
+        "transcription": Field(nested(transcription), null=True),
+        "turn_detection": Field(lambda value, _path: value, null=True),
+    }
+    audio_output = {"format": Field(_format), "speed": Field(number(*SPEED)), "voice": Field(_voice)}
+    audio = {"input": Field(nested(audio_input)), "output": Field(nested(audio_output))}
+    return {
+        **_COMMON,
+        "type": Field(one_of("realtime", unsupported={"transcription": "sessions here are conversations"})),
+        "audio": Field(nested(audio)),
+        "repartee": Field(nested(_REPARTEE)),
+        # Accepted, so that stock clients need no change; without effect (docs/protocol.md).
+        **{
+            name: Field(anything)
+            for name in ("id", "object", "expires_at", "include", "model", "tracing", "truncation")
+        },
+    }
+
+
+_DECLARED = ("events", "duck", "playout")
+_REPARTEE = {
+    **{name: Field(flag) for name in _DECLARED},
+    # What we say ourselves: a client may send back the session that it got.
+    **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
+}
+_RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
+_RESPONSE = {
+    **_COMMON,
+    "audio": Field(nested({"output": Field(nested(_RESPONSE_OUTPUT))})),
+    "conversation": Field(
+        one_of("auto", unsupported={"none": "every response belongs to the conversation; leave it out"})
+    ),
+    "input": Field(missing_here("a response answers the conversation; create items in it instead")),
+    "metadata": Field(_metadata),
+}
+
+
+def updated(config: SessionConfig, value: object, spoken: str) -> SessionConfig:
+    """The session's settings after an update; `spoken` is the conversation's language.
+
+    Raises:
+        FieldError: something in it is wrong; nothing of it counts.
+    """
+    found = checked(value, "session", _session(spoken))
+    audio = found.get("audio", {})
+    heard, said = audio.get("input", {}), audio.get("output", {})
+    changes: dict[str, Any] = {
+        name: found[name] for name in ("instructions", "tools", "tool_choice", "max_output_tokens") if name in found
+    }
+    changes |= {name: said[name] for name in ("voice", "speed") if name in said}
+    if "output_modalities" in found:
+        changes["modality"] = found["output_modalities"]
+    if "format" in heard:
+        changes["input_format"] = heard["format"]
+    if "format" in said:
+        changes["output_format"] = said["format"]
+    if "transcription" in heard:
+        changes["transcription"] = heard["transcription"] is not None
+    if "turn_detection" in heard:
+        detection = heard["turn_detection"]
+        changes["turn_detection"] = (
+            None
+            if detection is None
+            else _turn_detection(detection, "session.audio.input.turn_detection", config.turn_detection)
+        )
+    if "repartee" in found:
+        declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
+        changes["extensions"] = replace(config.extensions, **declared)
+    after = replace(config, **changes)
+    _check_choice(after.tool_choice, after.tools, "session.tool_choice")
+    return after
+
+
+def response_options(config: SessionConfig, value: object) -> ResponseOptions:
+    """What a client wants of one response.
+
+    Raises:
+        FieldError: something in it is wrong.
+    """
+    found = checked(value, "response", _RESPONSE)
+    said = found.get("audio", {}).get("output", {})
+    options = ResponseOptions(
+        instructions=found.get("instructions"),
+        modality=found.get("output_modalities"),
+        max_output_tokens=found.get("max_output_tokens"),
+        tools=found.get("tools"),
+        tool_choice=found.get("tool_choice"),
+        voice=said.get("voice"),
+        output_format=said.get("format"),
+        metadata=found.get("metadata"),
+    )
+    tools = config.tools if options.tools is None else options.tools
+    _check_choice(options.tool_choice or "auto", tools, "response.tool_choice")
+    return options
+
+
+def _check_choice(choice: str, tools: tuple[Function, ...], path: str) -> None:
+    names = tuple(function.name for function in tools)
+    if choice not in _CHOICES and choice not in names:
+        raise wrong_value(path, "names a function that is not among the tools", listed(names) or "none")

@@ -1,0 +1,126 @@
+"""The session, as session.created and session.updated show it."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from web.wire.items import JsonObject
+from web.wire.server_events import format_object
+from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInUse:
+    """An engine of this server.
+
+    Attributes:
+        stage: "vad", "stt", "llm" or "tts".
+        detail: One line about it.
+        why: Why this one: asked for, or in place of what.
+        fallback: It runs in place of something else.
+    """
+
+    stage: str
+    name: str
+    detail: str
+    why: str
+    fallback: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a client is told about the server.
+
+    Attributes:
+        model: What answers.
+        transcriber: What hears.
+        language: Of the conversation.
+        resume_token: With it, a new connection goes on with this conversation.
+    """
+
+    version: str
+    model: str
+    transcriber: str
+    language: str
+    engines: tuple[EngineInUse, ...]
+    resume_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What does not change about a session.
+
+    Attributes:
+        expires_at_s: When it ends at the latest, in seconds since 1970; None: never.
+        resumed: It goes on from an earlier connection.
+        heard_ms: How much sound had come from the client when this connection began.
+    """
+
+    session_id: str
+    service: Service
+    expires_at_s: int | None = None
+    resumed: bool = False
+    heard_ms: float = 0.0
+
+
+def session_object(session: Session, config: SessionConfig) -> JsonObject:
+    """The whole session."""
+    service = session.service
+    transcription = {"model": service.transcriber, "language": service.language, "prompt": None}
+    return {
+        "type": "realtime",
+        "object": "realtime.session",
+        "id": session.session_id,
+        "model": service.model,
+        "expires_at": session.expires_at_s,
+        "output_modalities": [config.modality],
+        "instructions": config.instructions,
+        "audio": {
+            "input": {
+                "format": format_object(config.input_format),
+                "transcription": transcription if config.transcription else None,
+                "noise_reduction": None,
+                "turn_detection": _turn_detection(config.turn_detection),
+            },
+            "output": {
+                "format": format_object(config.output_format),
+                "voice": config.voice,
+                "speed": config.speed,
+            },
+        },
+        "tools": [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": json.loads(tool.parameters),
+            }
+            for tool in config.tools
+        ],
+        "tool_choice": _choice(config.tool_choice),
+        "max_output_tokens": config.max_output_tokens,
+        "truncation": "auto",
+        "tracing": None,
+        "prompt": None,
+        "include": None,
+        "repartee": {
+            "version": service.version,
+            "resume_token": service.resume_token,
+            "resumed": session.resumed,
+            "heard_ms": round(session.heard_ms, 1),
+            "language": service.language,
+            "engines": [asdict(engine) for engine in service.engines],
+            **asdict(config.extensions),
+        },
+    }
+
+
+def _turn_detection(detection: TurnDetection | None) -> JsonObject | None:
+    if detection is None:
+        return None
+    kind = "server_vad" if isinstance(detection, ServerVad) else "semantic_vad"
+    idle = {"idle_timeout_ms": None} if isinstance(detection, ServerVad) else {}
+    return {"type": kind, **asdict(detection), **idle}
+
+
+def _choice(choice: str) -> object:
+    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
