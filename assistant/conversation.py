@@ -104,7 +104,10 @@ class Conversation:
 
     def called(self, call: FunctionCall) -> Called:
         """The model calls a function of the client's."""
-        called = Called(self.reserve(), call.call_id, call.name, call.arguments)
+        item = self.reserve()
+        taken = any(isinstance(one, Called) and one.call_id == call.call_id for one in self._items)
+        # Some services name the first call of every answer the same.
+        called = Called(item, f"call_{item}" if taken else call.call_id, call.name, call.arguments)
         self._add(called)
         return called
 
@@ -158,6 +161,8 @@ def _messages_of(items: Sequence[Item]) -> list[Message]:
         last = messages[-1] if messages else None
         match item:
             case Said():
+                if not item.text:
+                    continue  # a turn without words is in the history, and asks for nothing
                 if item.continues and last is not None and last.role == "user":
                     messages[-1] = replace(last, content=f"{last.content} {item.text}".strip())
                 else:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from assistant.restarting import reason_of
 from assistant.turn_end import Estimate, Evidence, TurnEndEstimator
 from assistant.turn_end_priors import PauseHabits, expected_answer
-from audio.errors import EngineError
 from audio.frame import Frame
 from audio.prosody import ProsodyTrack
 from audio.prosody_features import prosody_at
@@ -142,9 +142,9 @@ class Judge:
                 probability = await listener.probability(sound)
         except TimeoutError:
             return
-        except EngineError as error:
+        except Exception as error:  # noqa: BLE001 - see reason_of
             self.listener = None
-            self.complain(f"turn ends are judged by sound and words only from here on: {error}")
+            self.complain(f"turn ends are judged by sound and words only from here on: {reason_of(error)}")
             return
         if self._silence is silence:
             silence.evidence = replace(silence.evidence, smart=probability)

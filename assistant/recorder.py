@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assistant.completeness import completeness
 from assistant.facts import Fact, TurnFinished
@@ -121,7 +121,7 @@ class Recorder:
     def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
         """The attempt was abandoned before its commit."""
         trace = self._trace(reply.turn)
-        trace.drop(reply.attempt)
+        trace.drop(reply.attempt, confirmed=why == "same words")
         trace.event("dropped", now_s, f"attempt {reply.attempt}: {why}")
 
     def endpoint(self, turn: int, now_s: float) -> None:
@@ -152,7 +152,11 @@ class Recorder:
             trace.no_latency_reason = commit.origin
             return
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
-        trace.span(attempt, Span("commit", "endpoint_wait", trace.endpoint_s, now_s, ("endpoint", "stt")))
+        waited: tuple[str, ...] = ("endpoint", "stt")
+        if trace.again is not None:
+            waited = (*waited, "again")
+            trace.span(attempt, replace(trace.again, name="again", after=()))
+        trace.span(attempt, Span("commit", "endpoint_wait", trace.endpoint_s, now_s, waited))
 
     def retract(self, reply: ReplyId, now_s: float) -> None:
         """The committed reply was cancelled before a word of it was heard; its turn goes on."""

@@ -168,6 +168,11 @@ class Session:
         sound.cancel()
 
     @property
+    def request_waits(self) -> bool:
+        """An answer was asked for and is not begun yet."""
+        return self._waiting_request
+
+    @property
     def idle(self) -> bool:
         """Nobody speaks and nothing is being answered."""
         return self.turns.floor is Floor.IDLE
@@ -181,7 +186,9 @@ class Session:
         first, the answer to that is the answer.
         """
         self._this_once = this_once
-        self._waiting_request = after_reply and self.turns.floor is Floor.REPLY
+        # Who speaks is heard out, but where only the client knows when they have finished.
+        taken = {Floor.REPLY, Floor.ENDED} if self.turns.settings.manual else {Floor.REPLY, Floor.ENDED, Floor.USER}
+        self._waiting_request = after_reply and self.turns.floor in taken
         if not self._waiting_request:
             self._tell(Asked(self._at, "requested"))
 
@@ -195,7 +202,8 @@ class Session:
 
     def cancel(self, *, request_too: bool = False) -> None:
         """Stop the reply under way, if there is one; with `request_too`, one that waits for its end is not made."""
-        self._waiting_request = self._waiting_request and not request_too
+        if request_too:
+            self._waiting_request, self._this_once = False, None
         self._tell(Cancelled(self._at))
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
@@ -342,7 +350,7 @@ class Session:
 
     def _prepare(self, effect: Prepare) -> None:
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
-        wishes, self._this_once = self._this_once or self.wishes, None
+        wishes = self.wishes if effect.recited else self._this_once or self.wishes
         attempt.reply = reply = Reply(
             effect.reply,
             self.engines.voice,
@@ -350,7 +358,7 @@ class Session:
             self.speaker,
             self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
-            show=self.show,
+            show=self.show if wishes.spoken else lambda fact: self._written(effect.reply, fact),
             say=self.engines.say,
             answered_by=self.engines.model.name,
             spoken=wishes.spoken,
@@ -394,7 +402,10 @@ class Session:
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end = effect.speech_end
         if attempt.messages:
-            self._waiting_request = False  # the history is being answered: what waited in it, too
+            self._waiting_request, self._this_once = (
+                False,
+                None,
+            )  # the history is being answered: what waited in it, too
             attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), self._now_s())
         reply.gain_db = self.engines.deeds.gain_db
         speech_end_s = None if effect.speech_end is None else self._clocked(effect.speech_end)
@@ -408,6 +419,13 @@ class Session:
         reply.gate.set()
 
     # ---- the speaker reports ----
+
+    def _written(self, reply_id: ReplyId, fact: Fact) -> None:
+        """Text that is shown counts as heard."""
+        self.show(fact)
+        attempt = self._attempts.get(reply_id)
+        if attempt is not None and attempt.reply is not None:
+            self._tell(Playing(self._at, reply_id, attempt.reply.words_heard, audible=True))
 
     def _played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None

@@ -79,8 +79,14 @@ class TurnSection(Section):
         ),
     ] = 40
     interrupt_after_ms: Annotated[
-        int, About("Voice during a reply that interrupts it; less is taken for a cough.", unit="ms", low=100, high=2000)
-    ] = 300
+        int,
+        About(
+            "Voice during a reply that interrupts it, counted as far as it is surely voice; less is taken for a cough.",
+            unit="ms",
+            low=40,
+            high=2000,
+        ),
+    ] = 90
     max_turn_s: Annotated[
         float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
     ] = 60.0

@@ -118,6 +118,7 @@ class TurnTrace:
     user_words: str = ""
     rough: bool = False
     attempts: int = 0
+    again: Span | None = None  # asking for the words again, which confirmed them
     hearings: list[HearingTrace] = field(default_factory=list)
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
@@ -132,9 +133,10 @@ class TurnTrace:
         span = self._spans.get(attempt, {}).get(name)
         return None if span is None else span.end_s
 
-    def drop(self, attempt: int) -> None:
-        """The attempt was abandoned; its spans stay, marked."""
+    def drop(self, attempt: int, *, confirmed: bool = False) -> None:
+        """The attempt was abandoned; its spans stay, marked. `confirmed`: it only asked for the words again."""
         self._dropped.add(attempt)
+        self.again = self._spans.get(attempt, {}).get("stt") if confirmed else None
 
     def event(self, name: str, at_s: float, detail: str = "") -> None:
         """A moment worth knowing; `detail` never holds what was said."""

@@ -59,7 +59,7 @@ from assistant.turn_events import (
     Unduck,
 )
 from audio.stt import SegmentId, Words
-from audio.units import Samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
 BACKCHANNELS = frozenset(
@@ -72,6 +72,10 @@ MOST_ANNOUNCEMENTS = 20
 
 MOST_SPECULATIVE_ATTEMPTS = 8
 """Of one turn: who pauses more often than this costs no more requests until the turn is over."""
+
+
+UNSURE = 0.6
+"""The detector's probability up to which a frame during a reply says nothing."""
 
 
 class Floor(Enum):
@@ -93,7 +97,8 @@ class TurnSettings:
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the endpoint.
         settle_ms: Silence after which a recognizer's words are as good as they get: those asked for sooner are asked
             for again then, and the attempt begins anew if they have changed.
-        interrupt_after_ms: Voice during a reply that takes the floor; less lets the reply swell up again.
+        interrupt_after_ms: Voice during a reply that takes the floor, a frame counting as much as it is surely voice;
+            less lets the reply swell up again.
         max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio).
         stuck_after_s: Without progress for so long the floor is given back.
         pre_roll_ms: A segment begins this much before the detected onset, so that no first word is clipped.
@@ -118,7 +123,6 @@ class TurnSettings:
 @dataclass(slots=True)
 class _Attempt:
     reply: ReplyId
-    speech_end: Samples
     text: str | None = None
     added: str = ""
     rough: bool = False
@@ -154,6 +158,7 @@ class _Reply:
     earlier: tuple[str, ...]
     rough: bool
     progress_at: Samples
+    attempts: int = 1  # of its turn so far, dropped ones too: no id is used twice
     announcement: str = ""  # what is to be said again if nothing of it was heard
     requested: bool = False
     words_heard: int = 0
@@ -167,8 +172,10 @@ class _Challenge:
 
     segment: SegmentId
     onset: Samples
+    speech_end: Samples
     backchannel: bool = False
     ducked: bool = False
+    sure_ms: float = 0.0
 
 
 @dataclass(slots=True)
@@ -289,12 +296,11 @@ class Turns:
         if attempt is None:
             may = turn.attempts < MOST_SPECULATIVE_ATTEMPTS and silence >= samples_of_ms(speculate_ms)
             return (self._attempt(turn, at, speech_end),) if may else ()
-        attempt.speech_end = speech_end
         if attempt.settled or not attempt.ready or silence < samples_of_ms(self.settings.settle_ms):
             return ()
         attempt.settled = True  # or will be, with the answer
         turn.attempts += 1
-        turn.recheck = _Attempt(ReplyId(turn.number, turn.attempts), speech_end, settled=True)
+        turn.recheck = _Attempt(ReplyId(turn.number, turn.attempts), settled=True)
         return (Transcribe(turn.recheck.reply, turn.segment, speech_end),)
 
     def _judged(self, at: Samples, segment: SegmentId, estimate: Estimate) -> Effects:
@@ -307,7 +313,7 @@ class Turns:
     def _attempt(self, turn: _Turn, at: Samples, speech_end: Samples) -> Effect:
         turn.attempts += 1
         settled = at - speech_end >= samples_of_ms(self.settings.settle_ms) or turn.forced
-        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), speech_end, settled=settled)
+        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), settled=settled)
         return Transcribe(turn.attempt.reply, turn.segment, speech_end)
 
     def _drop_attempts(self, turn: _Turn, why: DropReason) -> Effects:
@@ -381,11 +387,13 @@ class Turns:
         self._used_until = max(self._used_until, turn.speech_end)
         closed = CloseSegment(turn.segment, turn.number)
         if not turn.answered:
-            return (TakeDown(turn.number, attempt.text, attempt.added, attempt.speech_end, attempt.rough), closed)
+            return (TakeDown(turn.number, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
         # Joined to what follows only if it is retracted; an apology has no words worth joining.
         earlier = (attempt.text,) if attempt.text else turn.earlier
-        self._reply = _Reply(attempt.reply, earlier, attempt.rough, progress_at=at, requested=turn.owed)
-        commit = Commit(attempt.reply, attempt.text, attempt.added, attempt.speech_end, attempt.rough)
+        self._reply = _Reply(
+            attempt.reply, earlier, attempt.rough, progress_at=at, attempts=turn.attempts, requested=turn.owed
+        )
+        commit = Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough)
         return (commit, closed)
 
     def _abandon_turn(self, turn: _Turn, at: Samples, why: AbandonReason) -> Effects:
@@ -402,15 +410,17 @@ class Turns:
             if voicing.speaking and voicing.edge >= self._used_until:
                 return self._challenge(reply, at, voicing)
             return self._watch_reply(reply, at)
+        challenge.speech_end = _end_so_far(at, voicing, challenge.onset)
         if not self._interruptible:
             # In manual mode the client may still submit what was said meanwhile.
-            return () if voicing.speaking or self.settings.manual else self._forgive(reply, voicing.edge)
+            if voicing.speaking or self.settings.manual:
+                return self._watch_reply(reply, at)
+            return self._forgive(reply, voicing.edge)
         if not voicing.speaking:
             return self._forgive(reply, voicing.edge)
+        challenge.sure_ms += _sure_ms(voicing)
         patience_ms = self.settings.interrupt_after_ms * (2 if challenge.backchannel else 1)
-        if at - challenge.onset < samples_of_ms(patience_ms):
-            return ()
-        return self._take_floor(reply, challenge, at)
+        return self._take_floor(reply, challenge, at) if challenge.sure_ms >= patience_ms else ()
 
     @property
     def _interruptible(self) -> bool:
@@ -429,7 +439,7 @@ class Turns:
 
     def _challenge(self, reply: _Reply, at: Samples, voicing: Voicing) -> Effects:
         segment = self._segment_at(voicing.edge)
-        reply.challenge = _Challenge(segment, voicing.edge)
+        reply.challenge = _Challenge(segment, voicing.edge, at, sure_ms=_sure_ms(voicing))
         opened = OpenSegment(segment, voicing.edge)
         if not self._interruptible:
             return (opened,)
@@ -443,12 +453,11 @@ class Turns:
         self._reply = None
         if reply.words_heard == 0:
             effect: Effect = Retract(reply.reply)
-            if reply.announcement:
-                self._announcements.appendleft(reply.announcement)
+            self._announce_again(reply)
             self._turn = _Turn(reply.reply.turn, challenge.segment, challenge.onset, at)
             self._turn.earlier, self._turn.earlier_rough = reply.earlier, reply.rough
             self._turn.owed = bool(reply.earlier) or reply.requested
-            self._turn.attempts = reply.reply.attempt
+            self._turn.attempts = reply.attempts
         else:
             effect = Interrupt(reply.reply)
             self._turns_so_far += 1
@@ -456,11 +465,16 @@ class Turns:
         self._turn.answered = self.settings.answers or self._turn.owed
         return (effect, Started(self._turn.number, challenge.onset))
 
+    def _announce_again(self, reply: _Reply) -> None:
+        if reply.announcement and not reply.words_heard:
+            self._announcements.appendleft(reply.announcement)
+
     def _watch_reply(self, reply: _Reply, at: Samples) -> Effects:
         if at - reply.progress_at < samples_of_s(self.settings.stuck_after_s):
             return ()
-        self._reply = None
-        return (Interrupt(reply.reply, "stuck"),)
+        challenge, self._reply = reply.challenge, None
+        handed = self._hand_over(challenge) if challenge is not None else ()
+        return (Interrupt(reply.reply, "stuck"), *handed)
 
     def _playing(self, event: Playing) -> Effects:
         reply = self._reply
@@ -477,12 +491,12 @@ class Turns:
         self._reply = None
         if reply.challenge is None:
             return ()
-        return (*self._unducked(reply, reply.challenge), *self._hand_over(reply.challenge, event.at))
+        return (*self._unducked(reply, reply.challenge), *self._hand_over(reply.challenge))
 
-    def _hand_over(self, challenge: _Challenge, at: Samples) -> Effects:
+    def _hand_over(self, challenge: _Challenge) -> Effects:
         """The reply is over; whoever spoke into it has the floor."""
         self._turns_so_far += 1
-        self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, at)
+        self._turn = _Turn(self._turns_so_far, challenge.segment, challenge.onset, challenge.speech_end)
         self._turn.answered = self.settings.answers and not self.settings.manual
         return (Started(self._turns_so_far, challenge.onset),)
 
@@ -516,6 +530,8 @@ class Turns:
 
     def _cut(self, reply: _Reply, why: Literal["requested", "client"]) -> Effects:
         self._reply = None
+        if why == "requested":
+            self._announce_again(reply)
         forgiven: Effects = ()
         if reply.challenge is not None:
             forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
@@ -539,7 +555,7 @@ class Turns:
         reply = self._reply
         if reply is not None and reply.challenge is not None:
             self._reply = None
-            effects = (Interrupt(reply.reply, "client"), *self._hand_over(reply.challenge, at))
+            effects = (Interrupt(reply.reply, "client"), *self._hand_over(reply.challenge))
         turn = self._turn
         self._used_until = max(self._used_until, at)
         if turn is None:
@@ -562,6 +578,18 @@ class Turns:
 
     def _cancelled(self) -> Effects:
         return () if self._reply is None else self._cut(self._reply, "client")
+
+
+def _end_so_far(at: Samples, voicing: Voicing, onset: Samples) -> Samples:
+    """Where speech ended, should nothing more come."""
+    if voicing.speaking:
+        return at if voicing.fading is None else max(voicing.fading, onset)
+    return max(voicing.edge, onset)
+
+
+def _sure_ms(voicing: Voicing) -> float:
+    """How much of this frame is surely voice: babble and clatter hover around a half, speech near one."""
+    return FRAME_MS * min(max((voicing.probability - UNSURE) / (1 - UNSURE), 0.0), 1.0)
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,7 @@
 """Smart Turn for many conversations: one network, one thread, asked in turn."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ class SmartTurnDesk:
         """Nothing is loaded yet."""
         self._path = path
         self._network: SmartTurn | None = None
-        self._one = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "smart-turn")  # one at a time, also where nobody waits any more
         self._waiting = 0
 
     async def load(self) -> None:
@@ -34,7 +35,6 @@ class SmartTurnDesk:
             raise TimeoutError
         self._waiting += 1
         try:
-            async with self._one:
-                return await asyncio.to_thread(self._network.probability, pcm)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._network.probability, pcm)
         finally:
             self._waiting -= 1

@@ -104,6 +104,12 @@ explain_failure() {
     fail "${cause:-pip failed}. Then run make again. Everything pip said: $log"
 }
 
+# The model of turn ends: 9 MB, and half of what tells an end from a pause. Without it everything works, and says so.
+fetch_smart_turn() {
+    "$venv/bin/repartee" models pull smart-turn-v3.2 >>"$log" 2>&1 </dev/null ||
+        say "Smart Turn (it tells the end of a turn from a pause) could not be fetched; try later: $venv/bin/repartee models pull smart-turn-v3.2"
+}
+
 python=$(find_python)
 state=$(fingerprint)
 # A dev environment holds everything that a run environment does.
@@ -127,5 +133,6 @@ rm -f "$venv"/.setup-*
 say "installing the pinned dependencies ($lock, about 0.6 GB; a minute or so)"
 pip_install --require-hashes -r "$lock"
 pip_install --no-build-isolation --no-deps -e .
+fetch_smart_turn
 : >"$venv/.setup-$kind-$state"
 say "ready after $(($(date +%s) - began)) s"

@@ -61,6 +61,7 @@ class OpenAIStream:
         self._over = False
         self._ending = False
         self._calls: dict[int, _CallSoFar] = {}
+        self._moved: dict[int, int] = {}
 
     def feed(self, data: bytes) -> Iterator[Said]:
         """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
@@ -141,9 +142,15 @@ class OpenAIStream:
         index = part.get("index", number)
         if not isinstance(index, int) or not 0 <= index < MAX_CALLS:
             raise self._broken(f"called more than {MAX_CALLS} functions at once: see its model's template")
+        call_id = part.get("id")
+        known = self._calls.get(index)
+        if known is not None and isinstance(call_id, str) and known.call_id not in {"", call_id}:
+            index = self._moved[index] = max(self._calls) + 1  # some services number every call 0
+        elif call_id is None:
+            index = self._moved.get(index, index)
         so_far = self._calls.setdefault(index, _CallSoFar())
-        if isinstance(part.get("id"), str):
-            so_far.call_id = so_far.call_id or str(part["id"])
+        if isinstance(call_id, str):
+            so_far.call_id = so_far.call_id or call_id
         function = part.get("function")
         if isinstance(function, dict):
             name, arguments = function.get("name"), function.get("arguments")

@@ -85,6 +85,7 @@ class Kept:
     response: str = ""
     item: str = ""
     speech_end_ms: float | None = None
+    samples: int = 0
 
 
 class Server:
@@ -153,7 +154,8 @@ class Connection:
 
     def __init__(self, server: Server, websocket: WebSocket, kept: Kept, tasks: asyncio.TaskGroup) -> None:
         self._server, self._websocket, self._kept, self._tasks = server, websocket, kept, tasks
-        self._samples = self._loud_end = self._loud_run = self._quiet = 0
+        self._samples = self._loud_end = kept.samples
+        self._loud_run = self._quiet = 0
         self._speech = ""
         self._manual = False
         self._answer: asyncio.Task[None] | None = None
@@ -196,6 +198,7 @@ class Connection:
         loud = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) > LOUD
         self._loud_run = self._loud_run + len(pcm) if loud else 0
         self._samples += len(pcm)
+        self._kept.samples = self._samples
         if loud:
             self._loud_end = self._samples
         self._quiet = self._samples - self._loud_end
@@ -227,13 +230,13 @@ class Connection:
         kept.response, kept.item = f"resp_{kept.turn}_1", f"item_{uuid.uuid4().hex[:8]}"
         if speech_end_ms is not None:
             spoken, self._speech = self._speech or f"item_{uuid.uuid4().hex[:8]}", ""
-            await self._send(
-                "input_audio_buffer.speech_stopped",
-                audio_end_ms=round(speech_end_ms),
-                item_id=spoken,
-                repartee={"invented_ms": 0},
-            )
-            await self._send("input_audio_buffer.committed", item_id=spoken, previous_item_id=None)
+            stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
+            committed: Event = {"item_id": spoken, "previous_item_id": None}
+            if self._manual:
+                committed["repartee"] = repartee | stopped
+            else:
+                await self._send("input_audio_buffer.speech_stopped", **stopped, item_id=spoken, repartee=repartee)
+            await self._send("input_audio_buffer.committed", **committed)
             audio = {"type": "input_audio", "transcript": None}
             await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
             name = "conversation.item.input_audio_transcription.completed"
@@ -300,6 +303,7 @@ class Connection:
     def _session(self, *, resumed: bool) -> Event:
         detection = None if self._manual else {"type": "semantic_vad", "eagerness": "auto"}
         repartee = {"resume_token": self._kept.token, "resumed": resumed, "engines": ENGINES, "language": "en"}
+        repartee["heard_ms"] = self._kept.samples / 24
         audio = {"input": {"turn_detection": detection}, "output": {"voice": "en"}}
         return {"type": "realtime", "id": "sess_1", "audio": audio, "repartee": repartee}
 

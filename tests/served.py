@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import urllib.parse
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,6 +215,37 @@ async def calling(server: Served, headers: Mapping[str, str] | None = None, **qu
         caller = Caller(socket)
         await caller.until("session.created")
         yield caller
+
+
+class Pace:
+    """Real time, kept by a test's own client."""
+
+    def __init__(self) -> None:
+        self.late_s = 0.0
+
+    async def until(self, due_s: float) -> None:
+        """Wait until this loop time."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, due_s - loop.time()))
+        self.late_s = max(self.late_s, loop.time() - due_s)
+
+    @property
+    def kept(self) -> bool:
+        """Sound came in time: a client whose sound pauses for 100 ms is taken to be silent."""
+        return self.late_s < 0.06
+
+
+def in_real_time(folder: Path, main: Callable[[Pace, Path], Coroutine[None, None, None]]) -> None:
+    """Run a test in real time; again where this machine was too busy for that, and it failed."""
+    for attempt in range(3):
+        pace = Pace()
+        try:
+            asyncio.run(main(pace, folder / str(attempt)))
+        except Exception:
+            if attempt == 2 or pace.kept:
+                raise
+        else:
+            return
 
 
 def encoded(pcm: Pcm) -> str:

@@ -16,7 +16,7 @@ from assistant.items import Item
 from assistant.turn_events import ReplyId
 from web.wire.commands import Command
 from web.wire.realtime import Realtime
-from web.wire.session_config import SessionConfig
+from web.wire.session_config import Extensions, SessionConfig
 from web.wire.session_object import EngineInUse, Service
 
 SERVICE = Service(
@@ -50,7 +50,8 @@ class Client:
     def __init__(
         self, config: SessionConfig | None = None, *, history: Sequence[Item] = (), begin: bool = True
     ) -> None:
-        self.wire = Realtime(config or SessionConfig(voice="amy"), SERVICE, session_id="s1")
+        config = config or SessionConfig(voice="amy", extensions=Extensions(events=True))
+        self.wire = Realtime(config, SERVICE, session_id="s1")
         self.events: list[Event] = []
         self.items: list[str] = []
         self.commands: list[Command] = []

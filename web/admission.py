@@ -77,7 +77,9 @@ class Admission:
             return DRAINING
         if not ready:
             return LOADING
-        if self.current >= self.max_sessions and not resuming:
+        if resuming:
+            return None  # its conversation has the seat
+        if self.current >= self.max_sessions:
             return full(self.max_sessions)
         self.current += 1
         return None

@@ -37,6 +37,7 @@ class _Playing:
     reported: bool = False
     ended: bool = False
     finished: bool = False
+    ducked: bool = False
     kept: deque[tuple[int, Pcm]] = field(default_factory=deque)  # what was sent and may have been lost on the way
 
     def heard(self, now_s: float) -> int:
@@ -115,6 +116,8 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return ReplySamples(0)
+        if playing.finished:
+            self.unduck()  # else the client drops what is lowered
         self._playing = None
         self._changed.set()
         return ReplySamples(max(playing.told, playing.heard(self._now_s())))
@@ -122,11 +125,13 @@ class ClientSpeaker:
     def duck(self) -> None:
         """See `Speaker.duck`: done by the client."""
         if self._playing is not None:
+            self._playing.ducked = True
             self.on_duck(self._playing.key, True)
 
     def unduck(self) -> None:
         """See `Speaker.unduck`."""
-        if self._playing is not None:
+        if self._playing is not None and self._playing.ducked:
+            self._playing.ducked = False
             self.on_duck(self._playing.key, False)
 
     async def run(self) -> None:

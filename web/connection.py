@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from assistant import build
 from assistant.engines import Engines
 from assistant.facts import Fact, Trouble, TurnFinished
+from assistant.session import Session
 from assistant.trace_file import TraceFile
 from assistant.turn_events import ReplyId
 from audio.units import REPLY_RATE_HZ
@@ -36,6 +37,8 @@ LEFT = frozenset({1000, 1001, 1005})
 
 REFILL_AFTER_S = 1.0
 """A new conversation gets going before the next one's recognizer is started."""
+REFILL_TRIES = 20
+"""To find it silent: starting one takes a core or two for half a second, which somebody's turn may need."""
 
 
 @dataclass(slots=True)
@@ -83,7 +86,7 @@ class Connections:
             writer = writing.create_task(trace.run(), name="trace")
             # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
             async with asyncio.TaskGroup() as tasks:
-                refill = tasks.create_task(self._refill(), name="refill")
+                refill = tasks.create_task(self._refill(talk.session), name="refill")
                 session = tasks.create_task(talk.session.run(), name="session")
                 try:
                     talk.realtime.begin()
@@ -165,8 +168,11 @@ class Connections:
             self.metrics.turn(fact.record)
         talk.tell(fact)
 
-    async def _refill(self) -> None:
-        await asyncio.sleep(REFILL_AFTER_S)
+    async def _refill(self, session: Session) -> None:
+        for _ in range(REFILL_TRIES):
+            await asyncio.sleep(REFILL_AFTER_S)
+            if session.idle:
+                break
         await self.hall.refill()
 
     # ---- a socket comes and goes ----

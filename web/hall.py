@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from assistant import build
 from assistant.engines import Engines
-from audio.errors import EngineLoadError
 from web.health import EngineState, State
 from web.metrics import Metrics
 
@@ -78,7 +77,7 @@ class EngineHall:
         self._filling = True
         try:
             engines = await self.workshop.engines()
-        except EngineLoadError:
+        except Exception:  # noqa: BLE001 - whatever it is, it is not the conversation's whose task this is
             self.metrics.trouble("engine")
             return
         finally:

@@ -47,6 +47,8 @@ class Line:
                 self.changed.clear()
                 self._collect()
                 while self._waiting:
+                    if self._waiting_chars > 4 * MOST_WAITING_CHARS:
+                        return  # it takes something now and then, and gets further behind for ever
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
                     self._collect()

@@ -75,17 +75,16 @@ class Reception:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
         refused = WebSocket(scope, receive, send)
-        farewell = self._admission.admit(
-            ready=is_ready(self._hall.state()), resuming=self._resumable(refused.query_params.get("resume", ""))
-        )
+        resuming = self._resumable(refused.query_params.get("resume", ""))
+        farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
         if farewell is not None:
             self._metrics.session_refused(farewell.code)
             with suppress(WebSocketDisconnect):
                 await _accept(refused)
                 await _say_farewell(refused, farewell)
             return
-        stay = _Stay(receive, self._max_session_s, self._idle_timeout_s)
-        websocket = WebSocket(scope, stay.receive, send)
+        stay = _Stay(receive, send, self._max_session_s, self._idle_timeout_s)
+        websocket = WebSocket(scope, stay.receive, stay.send)
         self._stays.add(stay)
         self._empty.clear()
         self._metrics.session_began()
@@ -94,7 +93,8 @@ class Reception:
             if farewell is not None:
                 await _say_farewell(websocket, farewell)
         finally:
-            self._admission.leave()
+            if not resuming:
+                self._admission.leave()
             self._metrics.session_ended(stay.lasted_s)
             self._stays.discard(stay)
             if not self._stays:
@@ -128,8 +128,10 @@ class Reception:
 class _Stay:
     """One connection's time: ends with the session limit, after too long a silence, or when told to."""
 
-    def __init__(self, receive: Receive, max_session_s: float, idle_timeout_s: float) -> None:
+    def __init__(self, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
         self._receive = receive
+        self._send = send
+        self._over = False
         self._loop = asyncio.get_running_loop()
         self._began_s = self._loop.time()
         self._max_session_s = max_session_s
@@ -142,15 +144,28 @@ class _Stay:
         """The client's next message."""
         message = await self._receive()
         self._heard_s = self._loop.time()
-        if self._idle_timeout_s and self._told is None and not self.limit.expired():
-            self.limit.reschedule(self._ends_s)
+        self._over = self._over or message["type"] == "websocket.disconnect"
+        self._set()
         return message
+
+    async def send(self, message: Message) -> None:
+        """The client's next message from here."""
+        self._over = self._over or message["type"] == "websocket.close"
+        self._set()
+        await self._send(message)
+
+    def _set(self) -> None:
+        """The connection's limit; what outlives the connection is limited by the one that takes it over."""
+        with suppress(RuntimeError):  # it is over already
+            if self._told is None and not self.limit.expired():
+                self.limit.reschedule(None if self._over else self._ends_s)
 
     def end(self, farewell: Farewell) -> None:
         """It ends now, and this is what is said."""
         self._told = farewell
-        if not self.limit.expired():
-            self.limit.reschedule(self._loop.time())
+        with suppress(RuntimeError):  # it is being seen out already
+            if not self.limit.expired():
+                self.limit.reschedule(self._loop.time())
 
     @property
     def farewell(self) -> Farewell | None:

@@ -13,7 +13,18 @@ import numpy as np
 
 from assistant.build import PATIENCE
 from assistant.engines import Wishes
-from assistant.facts import Fact, NothingHeard, ReplyBegun, ReplyCut, ReplySent, TurnFinished, TurnTaken, UnitSpoken
+from assistant.facts import (
+    Fact,
+    NothingHeard,
+    PlacedWord,
+    ReplyBegun,
+    ReplyCut,
+    ReplySent,
+    TurnFinished,
+    TurnTaken,
+    UnitSpoken,
+    WordsPlaced,
+)
 from assistant.items import Answered, Called, Item, Returned
 from assistant.session import Session
 from assistant.settings import PROFILE_HANGOVER_MS
@@ -67,6 +78,7 @@ class Talk:
     session: Session = field(init=False)
     _begun: ReplyBegun | None = None  # the reply that is made or played, for a client that comes back
     _said: str = ""
+    _placed: list[PlacedWord] = field(default_factory=list)
     _sent: ReplySent | None = None  # it is only played
     _appended_ms: float = 0.0
 
@@ -80,11 +92,13 @@ class Talk:
         """A fact of the conversation, for the client."""
         match fact:
             case ReplyBegun():
-                self._begun, self._said, self._sent = fact, "", None
+                self._begun, self._said, self._placed, self._sent = fact, "", [], None
             case UnitSpoken() if self._begun is not None:
                 joint = " " if self._said and self._begun.spoken else ""
                 self._said += joint + fact.text
                 fact = replace(fact, text=joint + fact.text)  # the pieces are to add up to the text
+            case WordsPlaced():
+                self._placed += fact.words
             case ReplySent():
                 self._sent = fact
             case ReplyCut():
@@ -226,7 +240,7 @@ class Talk:
 
     def _respond(self, command: CreateResponse) -> None:
         asked_outright = command.options.instructions is not None
-        if self._begun is not None and self._sent is None:
+        if (self._begun is not None and self._sent is None) or self.session.request_waits:
             self.realtime.refuse(command, "conversation_already_has_active_response")
         elif not self.session.conversation.items and self.session.turns.floor is Floor.IDLE and not asked_outright:
             self.realtime.refuse(command, "nothing_to_answer")
@@ -268,6 +282,8 @@ class Talk:
             self.realtime.tell(under_way)
             if self._said:
                 self.realtime.tell(UnitSpoken(under_way.reply, self._said))
+            if self._placed:
+                self.realtime.tell(WordsPlaced(under_way.reply, tuple(self._placed)))
         self.speaker.back(reply, received_ms)
         if self._sent is not None and under_way is not None:
             self.realtime.tell(self._sent)

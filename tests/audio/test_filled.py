@@ -15,7 +15,9 @@ def test_before_every_position_as_much_as_was_put_in(runs: list[tuple[int, int]]
         line += [False] * sound
         filled.add(Samples(len(line)), silence)
         line += [True] * silence
-    assert [filled.before(Samples(at)) for at in range(len(line) + 1)] == [sum(line[:at]) for at in range(len(line) + 1)]
+    assert [filled.before(Samples(at)) for at in range(len(line) + 1)] == [
+        sum(line[:at]) for at in range(len(line) + 1)
+    ]
 
 
 def test_silence_that_goes_on_is_one_run() -> None:

@@ -226,9 +226,7 @@ def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) 
     rate_hz=st.sampled_from([16_000, 24_000, 44_100]),
     events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "finish"]))),
 )
-def test_what_was_put_in_and_what_has_come_make_up_the_line(
-    rate_hz: int, events: list[tuple[float, int, str]]
-) -> None:
+def test_what_was_put_in_and_what_has_come_make_up_the_line(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
     line = MicrophoneLine(rate_hz)
     now_s, cut, came = 100.0, 0, 0
     for wait_s, size, what in events:

@@ -231,3 +231,14 @@ def test_words_before_a_call_are_said() -> None:
 def test_more_calls_than_anybody_needs_are_a_fault() -> None:
     with pytest.raises(LlmBroken, match="more than 16 functions"):
         read(calling(index=16, id="x", function={"name": "weather"}))
+
+
+def test_calls_that_all_carry_the_same_number_are_told_apart_by_their_ids() -> None:
+    assert read(
+        calling(index=0, id="call_a", function={"name": "weather", "arguments": '{"city":"Paris"}'}),
+        calling(index=0, id="call_b", function={"name": "weather", "arguments": '{"city":"Rome"}'}),
+        DONE,
+    )[:2] == [
+        FunctionCall("call_a", "weather", '{"city":"Paris"}'),
+        FunctionCall("call_b", "weather", '{"city":"Rome"}'),
+    ]

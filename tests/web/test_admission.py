@@ -33,12 +33,14 @@ def test_there_are_as_many_seats_as_said() -> None:
     assert [code(seats.admit(ready=True)) for _ in range(2)] == ["", "server_full"]
 
 
-def test_whoever_comes_back_gets_the_seat_that_is_still_counted() -> None:
+def test_whoever_comes_back_has_the_seat_that_is_still_counted() -> None:
     seats = Admission(1)
     assert seats.admit(ready=True) is None
     assert seats.admit(ready=True, resuming=True) is None
-    seats.leave()
+    assert seats.current == 1
     assert code(seats.admit(ready=True)) == "server_full"
+    seats.leave()
+    assert seats.admit(ready=True) is None
 
 
 def test_nobody_is_let_in_before_the_engines_are_ready_or_after_the_end_began() -> None:

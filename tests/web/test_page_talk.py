@@ -125,7 +125,6 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     end = tape.frame + likeness(tape.microphone, spoken)[1] + len(spoken)
     gap_ms = (first - end) * 1000 / tape.rate_hz + delay_ms
     assert turn["latency_ms"] == pytest.approx(gap_ms, abs=20)
-    assert turn["exact"]
     assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is a busy machine's
     assert 5 < turn["device_ms"] < 200
 
@@ -232,6 +231,7 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     sent = len(server.sound)
     kinds = [event["type"] for event in server.events]
     assert kinds.index("input_audio_buffer.commit") + 1 == kinds.index("response.create")
+    until(page, lambda: "latency_ms" in server.of("repartee.playout")[0], "a latency")
     page.wait_for_timeout(200)
     assert len(server.sound) == sent
 

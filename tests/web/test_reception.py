@@ -186,7 +186,7 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
             assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
             resumed = group.create_task(desk.hosts(back))
             await asyncio.sleep(0.1)
-            assert (back.codes, desk.admission.current) == ([], 2)
+            assert (back.codes, desk.admission.current) == ([], 1)
             for client in (first, back):
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(held, resumed)

@@ -42,7 +42,7 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.errors import ProtocolError
-from web.wire.session_config import AudioFormat, SessionConfig
+from web.wire.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
 
 Why = Literal["voice", "went on", "requested", "stuck", "client"]
 
@@ -331,7 +331,9 @@ TAKEN = TurnTaken(1, "hello", False, SPOKEN, 1020.4, "spoken")
 
 
 @pytest.mark.parametrize("end", [TAKEN, NothingHeard(1, 1020.4, "no words")])
-def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_send(end: TurnTaken | NothingHeard) -> None:
+def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_send(
+    end: TurnTaken | NothingHeard,
+) -> None:
     client = Client()
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
     stopped = client.do(lambda wire: wire.tell(end, 140.04))[0]
@@ -339,7 +341,7 @@ def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_sen
 
 
 def test_a_client_that_ends_its_turns_itself_is_told_with_the_commit() -> None:
-    client = Client(SessionConfig(voice="amy", turn_detection=None))
+    client = Client(SessionConfig(voice="amy", turn_detection=None, extensions=Extensions(events=True)))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
     committed = client.do(lambda wire: wire.tell(TAKEN, 140.0))[0]
     assert committed["type"] == "input_audio_buffer.committed"
@@ -399,3 +401,11 @@ def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() ->
     (text,) = client.wire.to_send()
     assert "\n" not in text
     assert json.loads(text)["type"] == "session.created"
+
+
+def test_a_commit_followed_by_a_request_is_the_response_that_was_asked_for() -> None:
+    client = Client(SessionConfig(voice="amy", turn_detection=None))
+    client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
+    client.tell(TAKEN, ReplyBegun(ReplyId(1, 1), ItemId("item_a"), spoken=True))
+    created = [event for event in client.events if event["type"] == "response.created"]
+    assert created[-1]["response"]["metadata"] == {"k": "v"}

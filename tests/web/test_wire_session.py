@@ -76,7 +76,7 @@ def test_everything_at_once() -> None:
         tools=(Function("get_time", "The time.", '{"type": "object"}'),),
         tool_choice="get_time",
         max_output_tokens=100,
-        extensions=Extensions(duck=True),
+        extensions=Extensions(events=True, duck=True),
     )
 
 
@@ -86,7 +86,7 @@ def test_what_is_left_out_or_null_stays() -> None:
     nothing = {"instructions": None, "tools": None, "audio": {"input": None, "output": {"voice": None, "speed": None}}}
     assert update(nothing, config) == config
     assert update({"repartee": {"playout": True}}, config) == SessionConfig(
-        instructions="x", voice="amy", transcription=False, extensions=Extensions(duck=True, playout=True)
+        instructions="x", voice="amy", transcription=False, extensions=Extensions(events=True, duck=True, playout=True)
     )
 
 
@@ -249,7 +249,7 @@ def test_the_session_as_a_client_sees_it() -> None:
             "engines": [
                 {"stage": "vad", "name": "silero", "detail": "20 ms frames", "why": "as configured", "fallback": False}
             ],
-            "events": True,
+            "events": False,
             "duck": False,
             "playout": False,
         },

@@ -179,7 +179,8 @@ class Realtime:
             case SpeechStarted() | WordsHeard() | NothingHeard() | TurnTaken():
                 self._listening.tell(fact, self.config, invented_ms)
             case ReplyBegun(reply):
-                self._speaking.begin(fact, self.config, requested=self._listening.was_requested(reply.turn))
+                requested = self._listening.was_requested(reply.turn) or not self.config.answers
+                self._speaking.begin(fact, self.config, requested=requested)
             case UnitSpoken() | FunctionCalled() | ReplySent() | ReplyCut():
                 self._speaking.tell(fact)
             case WordsPlaced():

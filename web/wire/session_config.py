@@ -88,12 +88,12 @@ class Extensions:
     """What a client has declared about the repartee.* events.
 
     Attributes:
-        events: It wants them.
+        events: It wants them; whoever never spoke of repartee does not know them (some clients take them for errors).
         duck: It can lower the volume: repartee.duck and repartee.unduck are sent.
         playout: It reports what it has played, and is trusted about it.
     """
 
-    events: bool = True
+    events: bool = False
     duck: bool = False
     playout: bool = False
 
@@ -122,3 +122,8 @@ class SessionConfig:
     tool_choice: str = "auto"
     max_output_tokens: Limit = "inf"
     extensions: Extensions = Extensions()
+
+    @property
+    def answers(self) -> bool:
+        """Turns are answered without being asked to."""
+        return self.turn_detection is not None and self.turn_detection.create_response

@@ -253,7 +253,7 @@ def updated(config: SessionConfig, value: object, spoken: str) -> SessionConfig:
         )
     if "repartee" in found:
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
-        changes["extensions"] = replace(config.extensions, **declared)
+        changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
     after = replace(config, **changes)
     _check_choice(after.tool_choice, after.tools, "session.tool_choice")
     return after

@@ -74,45 +74,31 @@ export default () => run({
     const [chunk] = capture.take(5000, new Float32Array(1100));
     same(chunk.frame, 5000);
   },
-  "the line is exact while sound is sent without a break, once a trace has told of its start"() {
-    const line = new Line(48000);
-    line.begin(990);
-    for (let n = 0; n < 100; n++) line.sent(1000 + n * 960, 480);
-    same(line.captured(1500), { frame: 1000 + 72000, exact: false });
-    line.anchor(140); // it was put in while the first chunk was on its way
-    same(line.captured(1640), { frame: 1000 + 72000, exact: true });
-    same(line.captured(9999).frame, 97000);
-  },
-  "a server that says what it put in needs no estimate"() {
+  "what was sent is dated across a break"() {
     const line = new Line(24000);
-    line.begin(0);
-    same(line.capturedSent(100), null);
+    same(line.captured(100), null);
     for (let n = 0; n < 50; n++) line.sent(240 + n * 480, 480);
-    for (let n = 0; n < 50; n++) line.sent(72000 + n * 480, 480);
-    same(line.capturedSent(500), { frame: 240 + 12000, exact: true });
-    same(line.capturedSent(1500), { frame: 72000 + 12000, exact: true });
-    same(line.capturedSent(1000), { frame: 24240, exact: true });
+    for (let n = 0; n < 50; n++) line.sent(72000 + n * 480, 480); // muted in between
+    same([500, 1000, 1500].map((ms) => line.captured(ms)), [240 + 12000, 240 + 24000, 72000 + 12000]);
   },
-  "a break is filled as the server fills it, and a trace makes it exact"() {
+  "what was sent is dated at the context's rate"() {
+    const line = new Line(48000);
+    for (let n = 0; n < 100; n++) line.sent(1000 + n * 960, 480);
+    same(line.captured(1500), 1000 + 72000);
+  },
+  "what went down with a connection was not sent"() {
     const line = new Line(24000);
-    line.begin(0);
     for (let n = 0; n < 50; n++) line.sent(n * 480, 480);
-    const again = 24000 + 24000 * 3; // muted for 3 s
-    for (let n = 0; n < 60; n++) line.sent(again + n * 480, 480);
-    same(line.captured(1000 + 2980 + 500), { frame: again + 12000, exact: false });
-    line.anchor(2960);
-    same(line.captured(1000 + 2960 + 500), { frame: again + 12000, exact: true });
-    same(line.captured(2000).frame, 24000, "silence that the server made up was never captured: its frame");
-    same(line.captured(500), { frame: 12000, exact: false });
-  },
-  "a trace that may be older than the break moves nothing"() {
-    const line = new Line(24000);
-    line.begin(0);
-    line.sent(0, 480);
-    line.sent(72000, 480);
-    const before = line.captured(3000);
-    line.anchor(0);
-    same(line.captured(3000), before);
+    for (let n = 0; n < 50; n++) line.sent(72000 + n * 480, 480);
+    line.lost(1200); // of 2000 ms
+    for (let n = 0; n < 50; n++) line.sent(240000 + n * 480, 480);
+    same([500, 1100, 1200, 1300].map((ms) => line.captured(ms)), [12000, 72000 + 2400, 72000 + 4800, 240000 + 2400]);
+    line.lost(800);
+    line.sent(300000, 480);
+    same([800, 820].map((ms) => line.captured(ms)), [19200, 300480]);
+    line.lost(0);
+    line.sent(400000, 480);
+    same(line.captured(20), 400480);
   },
   "playback maps frames to samples across an underrun"() {
     const playback = new Playback(48000);

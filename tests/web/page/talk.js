@@ -32,6 +32,15 @@ export default () => run({
     const heard = [0, 199, 200, 450, 300, 700].map((ms) => (talk.heard("resp_1_1", ms), talk.item("a").heard));
     same(heard, [1, 1, 2, 3, 3, 4]);
   },
+  "a reply that is told again on a new connection is not said twice"() {
+    const talk = spoken();
+    talk.heard("resp_1_1", 250);
+    const response = { response_id: "resp_1_1", item_id: "a" };
+    talk.tell({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+    talk.tell({ type: "response.output_audio_transcript.delta", ...response, delta: "It's ten past four." });
+    talk.tell({ type: "repartee.words", ...response, words: ["It's", "ten", "past", "four"].map((text, n) => ({ text, start_ms: 200 * n, end_ms: 200 * n + 150 })) });
+    same([talk.item("a").text, talk.item("a").starts_ms, talk.item("a").heard], ["It's ten past four.", [0, 200, 400, 600], 2]);
+  },
   "what was cut is not heard later"() {
     const talk = spoken();
     talk.heard("resp_1_1", 210);

@@ -128,7 +128,8 @@ const HEARD = {
   "conversation.item.input_audio_transcription.failed": (talk, { item_id }) => talk.put(item_id, { partial: false }),
   "conversation.item.deleted": (talk, { item_id }) => talk.drop(item_id),
   "response.output_item.added": (talk, { item, response_id }) => {
-    if (item.type === "message") talk.put(item.id, { role: "assistant", partial: true, response: response_id });
+    // On a new connection a reply under way is told again from its beginning.
+    if (item.type === "message") talk.put(item.id, { role: "assistant", text: "", placed: [], partial: true, response: response_id });
     else if (item.type === "function_call") talk.put(item.id, { role: "call", text: item.name, partial: true });
   },
   "response.content_part.added": (talk, { item_id, part }) => {

@@ -7,8 +7,6 @@ import { Conversation } from "./conversation.js";
 import { HeldKey } from "./held-key.js";
 import { Mouth } from "./mouth.js";
 
-const FRAME_MS = 20;
-
 /**
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
@@ -152,7 +150,8 @@ export class Talk extends EventTarget {
       this._response = this._silenced = null;
       this._tell("trouble", { name: "not-kept", said: "" });
     }
-    if (!resumed) this._line.begin(this.sound.frame);
+    if (resumed) this._line.lost(session.repartee.heard_ms);
+    else this._line.begin();
     this._ready = this._before = true;
     this._awaited = this._speaking = false;
     this._detection = session.audio?.input?.turn_detection ?? this._detection;
@@ -187,22 +186,16 @@ export class Talk extends EventTarget {
     this._tell("turn", turn);
   }
 
-  /** When the end of speech was captured: exact while sound was sent without a break, see sound/line.js. */
+  /** When the end of speech was captured. */
   _date(turn) {
-    const { speech_end_ms, invented_ms } = turn;
-    if (speech_end_ms === null) return;
-    const captured = invented_ms === null
-      ? this._line.captured(speech_end_ms) : this._line.capturedSent(speech_end_ms - invented_ms);
-    const rateHz = this.sound.context.sampleRate;
-    this.turns.captured(turn, captured && { time_s: captured.frame / rateHz, exact: captured.exact });
+    if (turn.speech_end_ms === null) return;
+    const frame = this._line.captured(turn.speech_end_ms - turn.invented_ms);
+    if (frame !== null) this.turns.captured(turn, frame / this.sound.context.sampleRate);
   }
 
   _traced({ turn: number, trace }) {
-    this._line.anchor((trace.counters?.invented_frames ?? 0) * FRAME_MS);
     const turn = this.turns.traced(number, trace);
-    if (!turn) return;
-    if (!turn.exact) this._date(turn);
-    this._tell("turn", turn);
+    if (turn) this._tell("turn", turn);
   }
 
   _sound(response, base64) {
@@ -265,7 +258,10 @@ const SERVER = {
   "input_audio_buffer.speech_stopped": (talk, { audio_end_ms, repartee }) => {
     talk._speaking = false;
     talk._awaited = true;
-    talk.turns.speechEnded(audio_end_ms, repartee?.invented_ms);
+    talk.turns.speechEnded(audio_end_ms, repartee.invented_ms);
+  },
+  "input_audio_buffer.committed": (talk, { repartee }) => {
+    if (repartee) talk.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms); // we said when the turn was over
   },
   "repartee.nothing_said": (talk) => {
     talk._speaking = talk._awaited = false;

@@ -11,12 +11,11 @@ const MOST_TURNS = 1000;
  * @property {number | null} turn the server's number
  * @property {string} response the reply
  * @property {number | null} speech_end_ms on the server's line; null: typed, or not asked by voice
- * @property {number | null} invented_ms silence the server put in before that; null: it did not say
+ * @property {number | null} invented_ms silence the server put in before that
  * @property {number | null} captured_s context time at which that sample was captured
  * @property {number | null} leaves_s context time at which the first audible sample of the reply left
  * @property {number | null} latency_ms their difference, measured here
  * @property {number | null} device_ms what of it was spent in this page's buffer and the device
- * @property {boolean} exact false: the place of the speech end is an estimate (after a mute), within some 20 ms
  * @property {object | null} trace the server's record
  */
 
@@ -31,9 +30,9 @@ export class Turns {
   /**
    * Speech was over.
    * @param {number} lineMs on the server's line
-   * @param {number | null} inventedMs silence that the server put in before that, if it says so
+   * @param {number} inventedMs silence that the server put in before that
    */
-  speechEnded(lineMs, inventedMs = null) {
+  speechEnded(lineMs, inventedMs) {
     this._speechEndMs = lineMs;
     this._inventedMs = inventedMs;
   }
@@ -56,7 +55,7 @@ export class Turns {
     const turn = {
       number: (this.all.at(-1)?.number ?? 0) + 1, turn: number, response, speech_end_ms: this._speechEndMs,
       invented_ms: this._speechEndMs === null ? null : this._inventedMs,
-      captured_s: null, leaves_s: null, latency_ms: null, device_ms: null, exact: false, trace: null,
+      captured_s: null, leaves_s: null, latency_ms: null, device_ms: null, trace: null,
     };
     this._speechEndMs = null;
     this.all.push(turn);
@@ -82,13 +81,12 @@ export class Turns {
   }
 
   /**
-   * When the end of speech was captured is known, or known better.
+   * When the end of speech was captured is known.
    * @param {Turn} turn
-   * @param {{time_s: number, exact: boolean} | null} captured
+   * @param {number} capturedS context time
    */
-  captured(turn, captured) {
-    turn.captured_s = captured?.time_s ?? null;
-    turn.exact = captured?.exact ?? false;
+  captured(turn, capturedS) {
+    turn.captured_s = capturedS;
     count(turn);
   }
 

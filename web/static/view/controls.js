@@ -68,6 +68,10 @@ export class Controls {
     by("start").onclick = toggle;
     by("mute").onclick = mute;
     by("interrupt").onclick = interrupt;
+    by("stand-ins").onclick = () => {
+      by("engines").open = true;
+      by("engines").querySelector("summary").focus();
+    };
     by("hold").onpointerdown = (event) => {
       by("hold").setPointerCapture(event.pointerId);
       press();

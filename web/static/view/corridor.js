@@ -45,7 +45,7 @@ export class Corridor {
     by("gap").classList.remove("running");
     const timed = turn.latency_ms !== null;
     by("latency").className = timed ? "" : "none wordy";
-    by("latency").textContent = timed ? `${turn.exact ? "" : "≈"}${Math.round(turn.latency_ms)}` : this._what(turn);
+    by("latency").textContent = timed ? String(Math.round(turn.latency_ms)) : this._what(turn);
     by("verdict").textContent = timed ? WORDS[verdict(turn.latency_ms)] : this._why(turn);
     document.body.dataset.verdict = timed ? verdict(turn.latency_ms) : "";
     const stages = paid(turn.trace);

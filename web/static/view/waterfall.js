@@ -44,9 +44,9 @@ function row({ name, stage, dropped, attempt, from_ms, to_ms }, x, many) {
   return line;
 }
 
-function noteOf({ trace, latency_ms, device_ms, exact }) {
+function noteOf({ trace, latency_ms, device_ms }) {
   const notes = [];
-  if (latency_ms !== null) notes.push(`measured in this page ${exact ? "" : "≈"}${said(latency_ms)} ms`);
+  if (latency_ms !== null) notes.push(`measured in this page ${said(latency_ms)} ms`);
   if (device_ms !== null && latency_ms !== null) notes.push(`${said(device_ms)} of it in buffer and device`);
   if (trace?.response_latency_ms != null) notes.push(`in the server’s record ${said(trace.response_latency_ms)}`);
   if (trace?.outcome && trace.outcome !== "answered") notes.push(trace.outcome);

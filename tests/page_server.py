@@ -1,0 +1,119 @@
+"""The real server in a thread of its own, for a browser in the test's; and a room with a person who speaks in it."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llm_server
+import numpy as np
+import numpy.typing as npt
+import soundfile
+from page_browser import RECORDINGS, recording
+from served import Served, real_engines, served
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+RATE_HZ = 16_000
+PARTS = Path(__file__).parent / "web" / "page"
+READY_WITHIN_S = 20
+
+Float = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A recording, and where in it somebody speaks."""
+
+    sound: Float
+    begins_s: float
+    ends_s: float
+
+
+def speech(name: str) -> Speech:
+    """A recording of tests/recordings with its labels."""
+    lines = (RECORDINGS / "manifest.jsonl").read_text().splitlines()
+    (label,) = [one for one in map(json.loads, lines) if one["id"] == name]
+    return Speech(recording(name), label["speech_start_s"], label["speech_end_s"])
+
+
+def room_tone(seconds: float) -> Float:
+    """The room of the recordings with nobody speaking: there and back again, so that it joins."""
+    quiet = recording("rhasspy3_what-time-is-it")[: int(0.5 * RATE_HZ)]
+    both = np.concatenate([quiet, quiet[::-1]])
+    return np.resize(both, int(seconds * RATE_HZ)).astype(np.float32)
+
+
+def write_room(path: Path, *parts: Speech | float) -> Path:
+    """A wav for the microphone: speech, and between it so many seconds of the room."""
+    sounds = [part.sound if isinstance(part, Speech) else room_tone(part) for part in parts]
+    soundfile.write(path, np.concatenate(sounds), RATE_HZ, subtype="PCM_16")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs elsewhere in this process."""
+
+    server: Served
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}/"
+
+    def records(self) -> list[dict[str, Any]]:
+        """What lies on the disk of all turns."""
+        return self.server.records()
+
+    def break_connections(self) -> None:
+        """Every socket is gone, as if a cable was pulled."""
+        self.loop.call_soon_threadsafe(self._break)
+
+    def _break(self) -> None:
+        for connection in list(self.server.server.server_state.connections):
+            connection.transport.abort()
+
+
+@contextmanager
+def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) -> Iterator[Running]:
+    """Real engines; what answers is a service that gives these answers in turn, or else the skills."""
+    running: list[Running] = []
+    ready, leave = threading.Event(), asyncio.Event()
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            url, also = "", assignments
+            if answers:
+                also = ("skills.before_llm=false", *assignments)
+                scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
+                url = (await stack.enter_async_context(llm_server.serving(*scripts))).url
+            server = await stack.enter_async_context(served(real_engines(traces, url, *also)))
+            app = server.server.config.app
+            assert isinstance(app, Starlette)
+            app.router.routes.insert(0, Mount("/test", StaticFiles(directory=PARTS)))  # what the page imports for tests
+            running.append(Running(server, asyncio.get_running_loop()))
+            ready.set()
+            await leave.wait()
+
+    def run() -> None:
+        try:
+            asyncio.run(main())
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    try:
+        assert ready.wait(READY_WITHIN_S), "the server does not start"
+        assert running, "the server did not start"
+        yield running[0]
+    finally:
+        if running:
+            running[0].loop.call_soon_threadsafe(leave.set)
+        thread.join(READY_WITHIN_S)

@@ -1,0 +1,408 @@
+"""Connections that break, close, flood, stall and come back; the real server on scripted engines."""
+
+import asyncio
+import json
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+
+import numpy as np
+import pytest
+from served import Caller, ScriptedWorkshop, Served, calling, eventually, real_engines, served, settings_for
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from audio.errors import EngineLoadError
+from web import connection, line
+from web.hall import MOST_READY
+from web.talk import Talk
+
+TRACED = {"type": "realtime", "repartee": {"events": True}}
+
+TEN = "One two three. Four five six. Seven eight nine. Ten."
+"""2 s."""
+
+
+def workshop(folder: Path, *assignments: str) -> ScriptedWorkshop:
+    return ScriptedWorkshop(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ)
+
+
+def run(main: Coroutine[None, None, None]) -> None:
+    async def within() -> None:
+        before = len(asyncio.all_tasks())
+        async with asyncio.timeout(15):
+            await main
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == before, "tasks were left running"
+
+    asyncio.run(within())
+
+
+async def gone(server: Served) -> None:
+    """Every conversation is over, and its seat free."""
+    await eventually(lambda: server.admission.current == 0)
+
+
+# ---- a connection that breaks ----
+
+
+@pytest.mark.slow
+def test_a_client_that_lost_its_connection_gets_the_rest_of_the_reply(tmp_path: Path) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        script.answers = (TEN, "Yes.")
+        async with served(script) as server:
+            async with calling(server) as first:
+                await first.send("session.update", session=TRACED)
+                await first.asks("count")
+                await first.until("response.output_audio.delta", 3)
+                response = first.told("response.created")[0]["response"]["id"]
+                first.lose()
+                await asyncio.sleep(0.3)
+            query = {"resume": first.token, "received_ms": first.sound_ms, "response_id": response}
+            async with calling(server, **query) as again:
+                assert again.events[0]["session"]["repartee"]["resumed"] is True
+                assert again.token == first.token
+                done = await again.until("response.done")
+                assert done["response"]["id"] == response
+                assert done["response"]["status"] == "completed"
+                assert first.sound_ms + again.sound_ms == 2000
+                await again.until("repartee.trace")
+                await again.asks("are you there?")
+                await again.until("response.done", 2)
+            await gone(server)
+            assert [record["outcome"] for record in server.records()] == ["answered", "interrupted"]
+            questions = [message.content for message in script.models[0].asked[1] if message.role == "user"]
+            assert questions == ["count", "are you there?"]
+
+    run(main())
+
+
+def test_a_client_may_come_back_before_its_loss_was_noticed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as first:
+            async with calling(server, resume=first.token) as second:
+                with pytest.raises(ConnectionClosed):
+                    await first.until("response.done")
+                async with calling(server, resume=first.token) as third:
+                    await third.asks("hello")
+                    await third.until("response.done")
+                with pytest.raises(ConnectionClosed):
+                    await second.until("response.done")
+            await gone(server)
+
+    run(main())
+
+
+def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.resume_s=0.3")) as server:
+            async with calling(server) as caller:
+                await caller.asks("hello")
+                await caller.until("response.output_audio.delta")
+                caller.lose()
+                await eventually(lambda: server.admission.current == 0)
+            assert not server.connections.resumable(caller.token)
+            assert [record["outcome"] for record in server.records()] == ["interrupted"]
+            async with calling(server, resume=caller.token) as again:
+                assert again.events[0]["session"]["repartee"]["resumed"] is False
+
+    run(main())
+
+
+# ---- a client that leaves ----
+
+
+@pytest.mark.parametrize("code", [1000, 1001, None])
+def test_a_client_that_closes_is_gone_at_once_and_its_turn_is_kept(tmp_path: Path, code: int | None) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path, "server.max_sessions=1")
+        script.answers = (TEN,)
+        async with served(script) as server:
+            async with calling(server) as caller:
+                await caller.asks("count")
+                await caller.until("response.output_audio.delta")
+                async with caller.socket.send_context():
+                    caller.socket.protocol.send_close(code)
+                await eventually(lambda: server.admission.current == 0, within_s=1)
+            assert not server.connections.resumable(caller.token)
+            assert [record["outcome"] for record in server.records()] == ["interrupted"]
+            assert script.ears[0].closed
+            async with calling(server):
+                pass
+
+    run(main())
+
+
+def test_at_the_servers_end_the_turn_under_way_is_kept_and_the_client_told(tmp_path: Path) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        script.answers = (TEN,)
+        async with served(script) as server:
+            async with calling(server) as caller:
+                await caller.asks("count")
+                await caller.until("response.output_audio.delta")
+                server.server.should_exit = True
+                assert (await caller.until("error"))["error"]["code"] == "server_draining"
+                with pytest.raises(ConnectionClosed) as closed:
+                    await caller.until("error", 2)
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == 1012
+            await gone(server)
+            (record,) = server.records()
+            assert record["outcome"] == "failed"
+
+    run(main())
+
+
+def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
+
+    async def visit(server: Served) -> None:
+        async with calling(server) as caller:
+            await asyncio.sleep(0.05)
+            await caller.asks("hello")
+            await caller.until("response.output_audio.delta")
+
+    async def main() -> None:
+        script = workshop(tmp_path)
+        async with served(script) as server:
+            await asyncio.sleep(0.1)
+            before = len(asyncio.all_tasks())
+            async with asyncio.TaskGroup() as visits:
+                for _ in range(8):
+                    visits.create_task(visit(server))
+            await gone(server)
+            await eventually(lambda: len(asyncio.all_tasks()) == before)
+            assert [ears.closed for ears in script.ears].count(False) <= 1  # kept for whoever comes next
+            assert len(server.records()) == 8
+            assert server.value("repartee_session_seconds_count") == 8
+        assert all(ears.closed for ears in script.ears)
+
+    run(main())
+
+
+def test_engines_that_cannot_be_made_ready_for_the_next_do_not_harm_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
+
+    def fail() -> None:
+        raise EngineLoadError("no memory is left")
+
+    async def main() -> None:
+        script = workshop(tmp_path)
+        async with served(script) as server, calling(server) as caller:
+            script.fails = fail
+            await asyncio.sleep(0.1)
+            await caller.asks("hello")
+            await caller.until("response.done")
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.1)
+
+    def children() -> int:
+        tasks = Path("/proc/self/task").glob("*/children")
+        return sum(len(task.read_text().split()) for task in tasks)
+
+    async def visit(server: Served) -> None:
+        async with calling(server):
+            await asyncio.sleep(0.3)
+
+    async def main() -> None:
+        before = children()
+        async with served(real_engines(tmp_path)) as server:
+            async with asyncio.TaskGroup() as visits:
+                for _ in range(4):
+                    visits.create_task(visit(server))
+            await gone(server)
+            await eventually(lambda: children() - before <= MOST_READY)
+            async with calling(server):  # one of those that are left is as good as new
+                await asyncio.sleep(0.1)
+            await gone(server)
+        await eventually(lambda: children() == before)
+
+    run(main())
+
+
+# ---- clients side by side ----
+
+
+async def spoken_turn(caller: Caller) -> None:
+    """300 ms of voice, and the answer to them."""
+    for _ in range(15):
+        await caller.sounds(np.full(480, 8000, np.int16))
+        await asyncio.sleep(0.02)
+    await caller.until("response.done")
+
+
+@pytest.mark.slow
+def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        async with served(script) as server, calling(server) as one, calling(server) as other:
+            await one.send("session.update", session={"type": "realtime", "instructions": "Sing."})
+            async with asyncio.TaskGroup() as turns:
+                turns.create_task(spoken_turn(one))
+                turns.create_task(spoken_turn(other))
+            await one.asks("and now?")
+            await one.until("response.done", 2)
+            assert len(other.told("response.done")) == 1
+            assert [caller.sound_ms for caller in (one, other)] == [1600, 800] or one.sound_ms >= 1600
+            assert one.token != other.token
+            assert [len(model.asked) for model in script.models[:2]] == [2, 1]
+            assert script.models[0].asked[0][0].content == "Sing."
+            assert script.models[1].asked[0][0].content != "Sing."
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 0.5)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with (
+            served(workshop(tmp_path, "server.resume_s=0")) as server,
+            calling(server) as other,
+            connect(server.url(), compression=None, max_queue=1) as deaf,
+        ):
+            await eventually(lambda: server.admission.current == 2)
+            await other.send("session.update", session=TRACED)
+            content = [{"type": "input_text", "text": "x" * 500_000}]
+            item = {"type": "message", "role": "user", "id": "big", "content": content}
+            await deaf.send(json.dumps({"type": "conversation.item.create", "item": item}))
+            for _ in range(60):
+                await deaf.send('{"type":"conversation.item.retrieve","item_id":"big"}')
+            for turn in range(3):
+                began_s = loop.time()
+                await other.asks("hello")
+                await other.until("response.created", turn + 1)
+                assert loop.time() - began_s < 1.5
+                await other.until("repartee.trace", turn + 1)
+            await eventually(lambda: server.admission.current == 1, within_s=5)
+            deaf.transport.abort()
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 60)
+    read = 0
+    receive = Talk.receive
+
+    async def counted(talk: Talk, text: str) -> int:
+        nonlocal read
+        read += 1
+        return await receive(talk, text)
+
+    monkeypatch.setattr(Talk, "receive", counted)
+
+    async def main() -> None:
+        async with (
+            served(workshop(tmp_path)) as server,
+            connect(server.url(), compression=None, max_queue=1) as greedy,
+        ):
+            content = [{"type": "input_text", "text": "x" * 500_000}]
+            item = {"type": "message", "role": "user", "id": "big", "content": content}
+            await greedy.send(json.dumps({"type": "conversation.item.create", "item": item}))
+            for _ in range(200):
+                await greedy.send('{"type":"conversation.item.retrieve","item_id":"big"}')
+            await asyncio.sleep(0.5)
+            assert 5 < read < 80
+            shown = 0
+            while shown < 200:
+                shown += json.loads(await greedy.recv())["type"] == "conversation.item.retrieved"
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        late_s: list[float] = []
+
+        async def watch() -> None:
+            while True:
+                at_s = loop.time()
+                await asyncio.sleep(0.002)
+                late_s.append(loop.time() - at_s - 0.002)
+
+        async with served(workshop(tmp_path)) as server, calling(server) as caller, asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(watch())
+            caller.socket.transport.write(b"".join([b"\x81\x81\x00\x00\x00\x00{"] * 5000))
+            await caller.until("error", 5000)
+            watching.cancel()
+        assert max(late_s) < 0.25
+
+    run(main())
+
+
+def test_sound_faster_than_real_time_is_held_back_and_nothing_else(tmp_path: Path) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+            began_s = loop.time()
+            for _ in range(5):
+                await caller.sounds(np.zeros(24_000, np.int16))
+            await caller.asks("hello")
+            await caller.until("response.created")
+            assert 0.6 < loop.time() - began_s < 3
+            assert server.value("repartee_throttled_seconds_total") > 0.5
+            assert caller.told("error") == []
+
+    run(main())
+
+
+def test_a_throttled_client_that_leaves_is_noticed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server:
+            async with calling(server) as caller:
+                await caller.sounds(np.zeros(24_000 * 60, np.int16))
+            await gone(server)
+
+    run(main())
+
+
+# ---- messages and doors ----
+
+
+def test_what_is_no_message_is_an_error_and_the_session_lives_on(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.max_message_bytes=65536")) as server, calling(server) as caller:
+            await caller.socket.send(b"\x00\x01")
+            await caller.socket.send("x" * 100_000)
+            await caller.socket.send("{")
+            await caller.asks("hello")
+            await caller.until("response.done")
+            codes = [event["error"]["code"] for event in caller.told("error")]
+            assert codes == ["binary_message", "message_too_large", "invalid_json"]
+            assert server.value("repartee_wire_errors_total", code="message_too_large") == 1
+            await caller.socket.send("x" * 200_000)
+            with pytest.raises(ConnectionClosed) as closed:
+                await caller.until("error", 4)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1009
+
+    run(main())
+
+
+def test_a_page_of_another_site_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server:
+            with pytest.raises(InvalidStatus) as refused:
+                async with calling(server, {"Origin": "https://evil.example"}):
+                    pass
+            assert refused.value.response.status_code == 403
+            assert server.admission.current == 0
+
+    run(main())

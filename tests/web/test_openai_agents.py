@@ -1,0 +1,118 @@
+"""The realtime session of openai-agents as it is talks to our server: a client that nobody here wrote."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agents import function_tool
+from agents.realtime import OpenAIRealtimeWebSocketModel, RealtimeAgent, RealtimeRunner, RealtimeSession
+from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
+from served import WHAT_TIME, Pace, eventually, in_real_time, real_engines, recording, served
+
+from audio.units import REPLY_RATE_HZ, Pcm
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # in real time, and perhaps once more
+
+PIECE = 480
+
+
+def called(name: str, arguments: str) -> Script:
+    """A model that calls a function."""
+    call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
+
+
+class Listener:
+    """What a session gives out."""
+
+    def __init__(self, session: RealtimeSession) -> None:
+        self.session = session
+        self.events: list[Any] = []
+        self._came = asyncio.Event()
+
+    async def run(self) -> None:
+        async for one in self.session:
+            self.events.append(one)
+            self._came.set()
+
+    def told(self, kind: str) -> list[Any]:
+        return [one for one in self.events if one.type == kind]
+
+    async def until(self, kind: str, count: int = 1) -> Any:
+        async with asyncio.timeout(12):
+            while len(found := self.told(kind)) < count:
+                self._came.clear()
+                await self._came.wait()
+        return found[count - 1]
+
+    @property
+    def sound_ms(self) -> float:
+        return sum(len(one.audio.data) for one in self.told("audio")) / 48
+
+    def texts(self, role: str) -> list[str]:
+        """What the session's own history holds of somebody's words."""
+        history = self.told("history_updated")[-1].history if self.told("history_updated") else []
+        messages = [item for item in history if item.type == "message" and item.role == role]
+        parts = [part for message in messages for part in message.content]
+        return [getattr(part, "transcript", None) or getattr(part, "text", None) or "" for part in parts]
+
+
+async def speak(session: RealtimeSession, pcm: Pcm, pace: Pace) -> None:
+    """Sound at its own pace, then silence."""
+    loop = asyncio.get_running_loop()
+    due_s = loop.time()
+    whole = np.concatenate((pcm, np.zeros(REPLY_RATE_HZ * 60, np.int16))).astype("<i2")
+    for at in range(0, len(whole), PIECE):
+        await session.send_audio(whole[at : at + PIECE].tobytes())
+        due_s += PIECE / REPLY_RATE_HZ
+        await pace.until(due_s)
+
+
+def test_a_spoken_turn_and_a_tool(tmp_path: Path) -> None:
+    lamps: list[bool] = []
+
+    @function_tool
+    def set_lamp(on: bool) -> str:
+        """Switches the lamp."""
+        lamps.append(on)
+        return "done"
+
+    async def main(pace: Pace, folder: Path) -> None:
+        lamps.clear()
+        scripts = (called("set_lamp", '{"on": true}'), answer("The lamp is on."))
+        async with serving(*scripts) as llm, served(real_engines(folder, llm.url)) as server:
+            agent = RealtimeAgent(name="butler", instructions="Be brief.", tools=[set_lamp])
+            runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config={"tracing_disabled": True})
+            async with (
+                await runner.run(model_config={"api_key": "none", "url": server.url()}) as session,
+                asyncio.TaskGroup() as tasks,
+            ):
+                listener = Listener(session)
+                work = [
+                    tasks.create_task(listener.run()),
+                    tasks.create_task(speak(session, recording(WHAT_TIME), pace)),
+                ]
+                # A question, as somebody asked it; the skills answer.
+                await listener.until("audio_end")
+                assert listener.sound_ms > 500
+                await eventually(lambda: "what time is it" in [text.lower() for text in listener.texts("user")])
+                await eventually(lambda: any(text.startswith("It") for text in listener.texts("assistant")))
+
+                # A tool of the client's; the model has to be asked.
+                await session.send_message("I want it brighter in my castle")
+                ended = await listener.until("tool_end")
+                assert (ended.tool.name, ended.output, lamps) == ("set_lamp", "done", [True])
+                await listener.until("audio_end", 2)
+                await eventually(lambda: "The lamp is on." in listener.texts("assistant"))
+                # It tells its user of every event that it does not know, and goes on.
+                unknown = [str(one.error) for one in listener.told("error")]
+                assert unknown == []
+                for task in work:
+                    task.cancel()
+            await eventually(lambda: server.admission.current == 0)
+            assert len(llm.posts) == 2
+            assert b"set_lamp" in llm.posts[0].body
+
+    in_real_time(tmp_path, main)

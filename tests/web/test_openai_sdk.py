@@ -1,0 +1,228 @@
+"""The openai SDK as it is talks to our server: a client that nobody here wrote."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
+from openai import AsyncOpenAI
+from openai.resources.realtime.realtime import AsyncRealtimeConnection
+from served import WHAT_TIME, Pace, Served, eventually, in_real_time, real_engines, recording, served
+
+from audio import g711
+from audio.resample import StreamResampler
+from audio.units import REPLY_RATE_HZ, Pcm
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # in real time, and perhaps once more
+
+STORY = " ".join(["Once upon a time there was a very long story that nobody has ever heard to its end."] * 4)
+LAMP = {
+    "type": "function",
+    "name": "set_lamp",
+    "description": "Switches the lamp.",
+    "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]},
+}
+
+
+def called(name: str, arguments: str) -> Script:
+    """A model that calls a function."""
+    call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
+
+
+@dataclass
+class Person:
+    """Speaks into a stock client and listens to it; silent unless told otherwise, in real time.
+
+    Attributes:
+        events: Everything the SDK gave out.
+    """
+
+    connection: AsyncRealtimeConnection
+    pace: Pace
+    events: list[Any] = field(default_factory=list)
+    ulaw: bool = False
+    _to_say: list[Pcm] = field(default_factory=list)
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def says(self, pcm: Pcm) -> None:
+        """Speak from now on, at the pace of the recording."""
+        self._to_say += [pcm[at : at + 480] for at in range(0, len(pcm) - 479, 480)]
+
+    async def speak(self) -> None:
+        loop = asyncio.get_running_loop()
+        due_s = loop.time()
+        narrow = StreamResampler(REPLY_RATE_HZ, 8000)
+        while True:
+            pcm = self._to_say.pop(0) if self._to_say else np.zeros(480, np.int16)
+            sound = g711.encode_ulaw(narrow.push(pcm)) if self.ulaw else pcm.astype("<i2").tobytes()
+            await self.connection.input_audio_buffer.append(audio=base64.b64encode(sound).decode())
+            due_s += 0.02
+            await self.pace.until(due_s)
+
+    async def listen(self) -> None:
+        async for one in self.connection:
+            self.events.append(one)
+            self._came.set()
+
+    def told(self, kind: str) -> list[Any]:
+        return [one for one in self.events if one.type == kind]
+
+    async def until(self, kind: str, count: int = 1, within_s: float = 12.0) -> Any:
+        async with asyncio.timeout(within_s):
+            while len(found := self.told(kind)) < count:
+                self._came.clear()
+                await self._came.wait()
+        return found[count - 1]
+
+    async def types(self, text: str) -> None:
+        content: list[Any] = [{"type": "input_text", "text": text}]
+        await self.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+
+    @property
+    def sound_bytes(self) -> int:
+        return sum(len(base64.b64decode(one.delta)) for one in self.told("response.output_audio.delta"))
+
+
+@asynccontextmanager
+async def talking(server: Served, pace: Pace) -> AsyncGenerator[Person]:
+    async with (
+        AsyncOpenAI(base_url=server.openai, api_key="none") as client,
+        client.realtime.connect(model="repartee") as connection,
+        asyncio.TaskGroup() as tasks,
+    ):
+        person = Person(connection, pace)
+        work = [tasks.create_task(person.listen()), tasks.create_task(person.speak())]
+        await person.until("session.created")
+        yield person
+        for task in work:
+            task.cancel()
+
+
+def test_a_spoken_conversation_that_is_interrupted(tmp_path: Path) -> None:
+    async def main(pace: Pace, folder: Path) -> None:
+        async with serving(answer(STORY)) as llm, served(real_engines(folder, llm.url)) as server:
+            async with talking(server, pace) as person:
+                # A question, as somebody asked it.
+                person.says(recording(WHAT_TIME))
+                first = (await person.until("response.done")).response
+                assert first.status == "completed"
+                heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+                assert heard.transcript.lower() == "what time is it"
+                said = person.told("response.output_audio_transcript.done")[0].transcript
+                assert said.startswith(("It's", "It is"))
+                assert person.sound_bytes > REPLY_RATE_HZ  # half a second at least
+                started, stopped = (
+                    person.told(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
+                )
+                assert stopped.audio_end_ms - started.audio_start_ms == pytest.approx(1580 - 745, abs=250)
+                await person.until("response.output_audio.done")
+
+                # A long answer, and the question into it.
+                await person.types("tell me the long story")
+                await person.connection.response.create()
+                await person.until("response.output_audio.delta", len(person.told("response.output_audio.delta")) + 8)
+                person.says(recording(WHAT_TIME))
+                second = (await person.until("response.done", 2)).response
+                assert second.status == "cancelled"
+                assert second.status_details.reason == "turn_detected"
+                cut = await person.until("conversation.item.truncated")
+                assert cut.item_id == second.output[0].id
+                assert 500 < cut.audio_end_ms < 8000
+                kinds = [one.type for one in person.events]
+                assert kinds.count("input_audio_buffer.speech_started") == 2
+                third = (await person.until("response.done", 3)).response
+                assert third.status == "completed"
+                assert person.told("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
+                assert person.told("error") == []
+            await eventually(lambda: server.admission.current == 0)
+            outcomes = [record["outcome"] for record in server.records()]
+            assert outcomes[:2] == ["answered", "interrupted"]
+            spoken = server.records()[0]
+            assert spoken["response_latency_ms"] == pytest.approx(
+                sum(stage["ms"] for stage in spoken["stages"].values()), abs=20
+            )
+
+    in_real_time(tmp_path, main)
+
+
+def test_text_only_a_function_call_and_mistakes(tmp_path: Path) -> None:
+    async def main(pace: Pace, folder: Path) -> None:
+        scripts = (answer("A short one."), called("set_lamp", '{"on": true}'), answer("The lamp is on."))
+        async with (
+            serving(*scripts) as llm,
+            served(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
+            talking(server, pace) as person,
+        ):
+            await person.connection.session.update(
+                session={"type": "realtime", "output_modalities": ["text"], "instructions": "Be brief."}
+            )
+            await person.until("session.updated")
+            await person.types("tell me a story")
+            await person.connection.response.create()
+            await person.until("response.done")
+            assert person.told("response.output_text.done")[0].text == "A short one."
+            assert person.sound_bytes == 0
+
+            # A mistake in between.
+            mistake: Any = {"type": "no.such.event", "event_id": "mine"}
+            await person.connection.send(mistake)
+            refused = await person.until("error")
+            assert refused.error.event_id == "mine"
+
+            # A function, whose output continues the reply.
+            tools: Any = [LAMP]
+            await person.connection.session.update(
+                session={"type": "realtime", "output_modalities": ["audio"], "tools": tools}
+            )
+            await person.types("light please")
+            await person.connection.response.create()
+            call = await person.until("response.function_call_arguments.done")
+            assert (call.name, call.arguments) == ("set_lamp", '{"on": true}')
+            done = await person.until("response.done", 2)
+            assert [item.type for item in done.response.output] == ["function_call"]
+            await person.connection.conversation.item.create(
+                item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
+            )
+            await person.connection.response.create()
+            assert (await person.until("response.done", 3)).response.status == "completed"
+            assert person.told("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
+            assert person.sound_bytes > REPLY_RATE_HZ
+            assert len(person.told("error")) == 1
+            assert b'"role":"tool"' in llm.posts[2].body.replace(b'": "', b'":"')
+
+    in_real_time(tmp_path, main)
+
+
+def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
+    async def main(pace: Pace, folder: Path) -> None:
+        async with served(real_engines(folder)) as server, talking(server, pace) as person:
+            audio: Any = {
+                "input": {
+                    "format": {"type": "audio/pcmu"},
+                    "turn_detection": {"type": "server_vad", "silence_duration_ms": 300},
+                },
+                "output": {"format": {"type": "audio/pcmu"}, "speed": 1.2},
+            }
+            person.ulaw = True
+            session: Any = {"type": "realtime", "audio": audio, "repartee": {"events": True}}
+            await person.connection.session.update(session=session)
+            updated = await person.until("session.updated")
+            assert updated.session.audio.input.format.type == "audio/pcmu"
+            person.says(recording(WHAT_TIME))
+            done = await person.until("response.done")
+            assert done.response.status == "completed"
+            trace = (await person.until("repartee.trace")).trace
+            # pocketsphinx knows no telephone: of the clip at 8 kHz, however it comes, it makes "what are emitted".
+            heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+            assert heard.transcript.startswith("what")
+            assert 0.5 < person.sound_bytes / 8000 < 8
+            assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
+
+    in_real_time(tmp_path, main)
