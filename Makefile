@@ -36,8 +36,11 @@ check: setup-dev
 quick: setup-dev
 	$(BIN)/python -m pytest -m "not slow"
 
+# Those that need nothing beyond the repository; bench/README.md names the others.
+BENCHES := vad stt piper engines demo serve
+
 bench: setup-dev
-	@set -e; for file in bench/*.py; do echo "== $$file"; $(BIN)/python -m bench.$$(basename $$file .py); done
+	@set -e; for name in $(BENCHES); do echo "== bench.$$name"; $(BIN)/python -m bench.$$name; done
 
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
 # a word of which index they came from.

@@ -1,0 +1,143 @@
+"""A client that speaks recordings over the Realtime protocol, as a microphone would, and listens.
+
+Its microphone never stops: 20 ms at a time, at the pace of real time, each piece sent when its last sample would have
+been captured. Between clips it sends the room of the last one.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
+from bench.ear import Ear
+from bench.mouth import Mouth
+from bench.recordings import Recording, room_of
+
+CHUNK = REPLY_RATE_HZ // 50
+
+TICK_S = 0.02
+"""How often a wait for a moment is looked at; what comes from the server wakes it at once."""
+
+CONNECT_TIMEOUT_S = 30.0
+
+SILENT_WITHIN_S = 60.0
+"""A reply that is not over by then never will be."""
+
+
+class CallLostError(Exception):
+    """The server closed the connection, or a reply never ended."""
+
+
+@dataclass(slots=True)
+class Caller:
+    """One connection. Times are loop seconds.
+
+    Attributes:
+        mouth: What is said next.
+        ear: What was heard.
+        began_s: When the first sample was captured.
+        late_ms: How late each piece of sound left: says whether this machine could keep up.
+    """
+
+    socket: ClientConnection
+    mouth: Mouth
+    ear: Ear = field(default_factory=Ear)
+    began_s: float = 0.0
+    late_ms: list[float] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def say(self, recording: Recording, pcm: Pcm | None = None) -> tuple[float, float]:
+        """Say a clip, or this part of it, in its own room, next. Returns when its speech begins and ends."""
+        self.mouth.enter(room_of(recording))
+        at_s = self.captured_s(self.mouth.say(recording.pcm if pcm is None else pcm))
+        return at_s + recording.start_s, at_s + recording.end_s
+
+    def captured_s(self, sample: int) -> float:
+        """When a sample of the stream is captured."""
+        return self.began_s + s_of_reply_samples(sample)
+
+    async def speak(self) -> None:
+        """The microphone's task: runs until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        self.began_s = loop.time()
+        while True:
+            due_s = self.captured_s(self.mouth.taken + CHUNK)
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+            self.late_ms.append((loop.time() - due_s) * 1000)
+            sound = base64.b64encode(self.mouth.take(CHUNK).astype("<i2").tobytes()).decode()
+            await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": sound}))
+
+    async def listen(self) -> None:
+        """The ear's task. Raises CallLostError when the server leaves."""
+        loop = asyncio.get_running_loop()
+        async for message in self.socket:
+            self.ear.hear(loop.time(), json.loads(message))
+            self._news.set()
+        raise CallLostError("the server closed the connection")
+
+    async def until(self, true: Callable[[], bool], by_s: float) -> bool:
+        """Wait until it is so, at most until then. Returns whether it is."""
+        loop = asyncio.get_running_loop()
+        while not true():
+            now_s = loop.time()
+            if now_s >= by_s:
+                return False
+            self._news.clear()
+            try:
+                async with asyncio.timeout(min(TICK_S, by_s - now_s)):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+        return True
+
+    async def until_silent(self, gap_s: float) -> None:
+        """Wait until the last reply has been played, and so long. Raises CallLostError if one never ends."""
+        loop = asyncio.get_running_loop()
+
+        def silent() -> bool:
+            return not self.ear.answering() and loop.time() >= self.ear.silent_at_s() + gap_s
+
+        if not await self.until(silent, loop.time() + SILENT_WITHIN_S):
+            raise CallLostError(f"a reply was not over within {SILENT_WITHIN_S:g} s")
+
+    async def pause_until(self, at_s: float) -> None:
+        """Nothing until then but the room."""
+        await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))
+
+
+@asynccontextmanager
+async def calling(url: str, room: Pcm, *, duck: bool = True) -> AsyncGenerator[Caller]:
+    """A client whose microphone is on while the block runs. Raises CallLostError, OSError.
+
+    Args:
+        url: The server's, as ws://host:port/v1/realtime.
+        room: What it sounds like where the client is.
+        duck: The client can lower the volume, and is told when to.
+    """
+    session = {
+        "type": "realtime",
+        "output_modalities": ["audio"],
+        "audio": {"input": {"transcription": {"model": "default"}}},
+        "repartee": {"duck": duck},
+    }
+    async with connect(
+        url, compression=None, max_size=None, max_queue=None, open_timeout=CONNECT_TIMEOUT_S, close_timeout=2
+    ) as socket:
+        await socket.send(json.dumps({"type": "session.update", "session": session}))
+        caller = Caller(socket, Mouth(room))
+        try:
+            async with asyncio.TaskGroup() as hands:
+                tasks = [hands.create_task(caller.speak()), hands.create_task(caller.listen())]
+                yield caller
+                for task in tasks:
+                    task.cancel()
+        except* ConnectionClosed as errors:
+            raise CallLostError(str(errors.exceptions[0])) from errors
+        except* CallLostError as errors:
+            raise errors.exceptions[0] from None

@@ -1,0 +1,132 @@
+"""What a client hears of a server's events: the replies, and when each became audible. Pure: time comes in as a value.
+
+Sound is played the moment it arrives, or when what came before it has been played; an underrun moves all that follows.
+"""
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from audio.level import OnsetFinder
+from audio.units import REPLY_RATE_HZ
+
+Event = dict[str, Any]
+
+SPEECH_STARTED = "input_audio_buffer.speech_started"
+DUCK = "repartee.duck"
+
+
+@dataclass(slots=True)
+class HeardReply:
+    """One reply. Times are loop seconds.
+
+    Attributes:
+        id: Of the response.
+        first_s: When its first sound began to play.
+        audible_s: When it became audible, once that is known: the start of sustained sound.
+        plays_until_s: When all sound so far will have been played.
+        text: Its transcript so far.
+        status: As in `response.done`; "" before.
+        cut: The server said to stop before all of it was played.
+    """
+
+    id: str
+    first_s: float | None = None
+    audible_s: float | None = None
+    plays_until_s: float = 0.0
+    text: str = ""
+    status: str = ""
+    cut: bool = False
+    _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
+    _pieces: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it plays), until it is audible
+    _samples: int = 0
+
+    def sound(self, now_s: float, data: bytes) -> None:
+        """The next piece of sound: PCM16 as on the wire."""
+        pcm = np.frombuffer(data, np.dtype("<i2")).astype(np.int16, copy=False)
+        begins_s = max(now_s, self.plays_until_s)
+        if self.first_s is None:
+            self.first_s = begins_s
+        self._pieces.append((self._samples, begins_s))
+        self._samples += pcm.size
+        self.plays_until_s = begins_s + pcm.size / REPLY_RATE_HZ
+        if self.audible_s is None:
+            self._audible(self._onset.feed(pcm))
+
+    def stop(self, now_s: float) -> None:
+        """What is not yet played is not played any more."""
+        if self.plays_until_s > now_s:
+            self.plays_until_s, self.cut = now_s, True
+
+    @property
+    def leading_ms(self) -> float:
+        """From its first sound to the first audible one: silence that the voice begins with, and gaps in it."""
+        return 0.0 if self.audible_s is None or self.first_s is None else (self.audible_s - self.first_s) * 1000
+
+    def _audible(self, onset: int | None) -> None:
+        if onset is not None:
+            start, begins_s = next(piece for piece in reversed(self._pieces) if piece[0] <= onset)
+            self.audible_s = begins_s + (onset - start) / REPLY_RATE_HZ
+            self._pieces.clear()
+
+
+@dataclass(slots=True)
+class Ear:
+    """One connection's events.
+
+    Attributes:
+        replies: In the order in which they were begun.
+        events: (when, type) of every event that is no sound.
+        transcripts: (when, the words) of the person's turns.
+        traces: (when, the record) of finished turns.
+    """
+
+    replies: list[HeardReply] = field(default_factory=list)
+    events: list[tuple[float, str]] = field(default_factory=list)
+    transcripts: list[tuple[float, str]] = field(default_factory=list)
+    traces: list[tuple[float, Event]] = field(default_factory=list)
+
+    def hear(self, now_s: float, event: Event) -> None:
+        """An event has come."""
+        kind = event["type"]
+        match kind:
+            case "response.output_audio.delta":
+                self._reply(event["response_id"]).sound(now_s, base64.b64decode(event["delta"]))
+                return
+            case "response.created":
+                self.replies.append(HeardReply(event["response"]["id"]))
+            case "response.done":
+                self._reply(event["response"]["id"]).status = event["response"]["status"]
+                if event["response"]["status"] == "cancelled":
+                    self._reply(event["response"]["id"]).stop(now_s)
+            case "response.output_audio_transcript.delta":
+                self._reply(event["response_id"]).text += event["delta"]
+            case "conversation.item.input_audio_transcription.completed":
+                self.transcripts.append((now_s, event["transcript"]))
+            case "repartee.trace":
+                self.traces.append((now_s, event["trace"]))
+            case "input_audio_buffer.speech_started":
+                for reply in self.replies:
+                    reply.stop(now_s)
+        self.events.append((now_s, kind))
+
+    def first(self, kind: str, since_s: float) -> float | None:
+        """When the first event of a type came at or after then."""
+        return next((at_s for at_s, name in self.events if name == kind and at_s >= since_s), None)
+
+    def count(self, kind: str, since_s: float, until_s: float = float("inf")) -> int:
+        """How many events of a type came from then until before then."""
+        return sum(name == kind and since_s <= at_s < until_s for at_s, name in self.events)
+
+    def answering(self) -> bool:
+        """Whether a reply is on its way."""
+        return any(not reply.status for reply in self.replies)
+
+    def silent_at_s(self) -> float:
+        """When everything so far will have been played."""
+        return max((reply.plays_until_s for reply in self.replies), default=0.0)
+
+    def _reply(self, name: str) -> HeardReply:
+        return next(reply for reply in reversed(self.replies) if reply.id == name)

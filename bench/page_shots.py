@@ -1,0 +1,132 @@
+"""Pictures of the page: a browser with a microphone that plays recordings, on `repartee serve` as it comes.
+
+    python -m bench.page_shots [--out docs] [--set section.key=value]
+
+Writes page-listening.png, page-speaking.png and page-finished.png, the last also as page-light.png and page-phone.png.
+Takes half a minute; wants Chromium (--browser). What is seen was measured while the pictures were taken.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+RATE_HZ = 16_000
+RECORDINGS = Path("tests/recordings")
+ROOM = (3.0, "what-time-is-it", 4.5, "whats-the-date-today", 5.0, "set-timer", 5.0, "turn-on-the-lamp", 8.0)
+"""What is heard: seconds of the room, and recordings of one person."""
+TURNS = 4
+READY_WITHIN_S = 60
+WITHIN_MS = 30_000
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 860}
+
+_SERVE = "import sys; from assistant.cli import main; sys.argv[0] = 'repartee'; main()"
+_FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+
+
+def write_room(path: Path) -> None:
+    """The microphone's sound, as a wav."""
+    tone = _recording("what-time-is-it")[: RATE_HZ // 2]
+    both = np.concatenate([tone, tone[::-1]])  # there and back again: it joins
+    parts = [np.resize(both, int(one * RATE_HZ)) if isinstance(one, float) else _recording(one) for one in ROOM]
+    soundfile.write(path, np.concatenate(parts), RATE_HZ, subtype="PCM_16")
+
+
+def _recording(name: str) -> "np.ndarray[tuple[int], np.dtype[np.int16]]":
+    sound: np.ndarray[tuple[int], np.dtype[np.int16]] = soundfile.read(
+        RECORDINGS / f"rhasspy3_{name}.wav", dtype="int16"
+    )[0]
+    return sound
+
+
+@contextmanager
+def serving(folder: Path, settings: list[str]) -> Iterator[str]:
+    """`repartee serve` while the block runs; the page's address."""
+    assigned = ["server.port=0", f"trace.dir={folder / 'traces'}", *settings]
+    command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
+    command += [part for one in assigned for part in ("--set", one)]
+    said = folder / "server.log"
+    with said.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    try:
+        end_s = time.monotonic() + READY_WITHIN_S
+        while not re.search(r"\bready\b", said.read_text()):
+            if process.poll() is not None or time.monotonic() > end_s:
+                raise SystemExit(f"repartee serve did not get ready:\n{said.read_text()}")
+            time.sleep(0.05)
+        address = re.search(r"http://\S+", said.read_text())
+        assert address is not None, "it says where the page is before it is ready"
+        yield address[0]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def take(page: Page, url: str, out: Path) -> None:
+    """Hold the conversation, and take a picture of each state on the way."""
+    page.goto(url)
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]", timeout=WITHIN_MS)
+    for turn in range(1, TURNS + 1):
+        if turn == 2:
+            _reach(page, "hearing")
+            page.wait_for_selector(".item.user.partial .text:not(:empty)", timeout=WITHIN_MS)
+            page.wait_for_timeout(500)  # in the midst of a sentence
+            page.screenshot(path=out / "page-listening.png")
+        if turn == TURNS:
+            _reach(page, "speaking")
+            page.wait_for_selector(".item:last-child .word.heard >> nth=3", timeout=WITHIN_MS)
+            page.screenshot(path=out / "page-speaking.png")
+        while page.evaluate("repartee.turns.all.filter((turn) => turn.trace).length") < turn:
+            page.wait_for_timeout(50)
+    page.wait_for_timeout(600)  # the last transition
+    page.screenshot(path=out / "page-finished.png")
+    page.click("#theme")
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(300)
+    page.screenshot(path=out / "page-light.png")
+    page.click("#theme")
+    page.set_viewport_size(PHONE)
+    page.wait_for_timeout(300)
+    page.screenshot(path=out / "page-phone.png")
+
+
+def _reach(page: Page, phase: str) -> None:
+    page.wait_for_selector(f"body[data-phase={phase}]", timeout=WITHIN_MS)
+
+
+def main(say: Callable[[str], object] = print) -> None:
+    """As the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--out", type=Path, default=Path("out/page"), help="where the pictures go")
+    parser.add_argument("--browser", default="/usr/bin/chromium", help="a Chromium")
+    parser.add_argument("--set", action="append", default=[], dest="settings", metavar="section.key=value")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_room(folder / "room.wav")
+        flags = [*_FLAGS, f"--use-file-for-fake-audio-capture={folder / 'room.wav'}%noloop"]
+        with serving(folder, asked.settings) as url, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=asked.browser, args=flags)
+            page = browser.new_page(viewport=DESK, color_scheme="dark")
+            take(page, url, asked.out)
+            browser.close()
+    for picture in sorted(asked.out.glob("page-*.png")):
+        say(f"{picture}  {picture.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""The processes of a run: a controlled language model, and `repartee serve`; and the processor time they took."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+
+from bench.controlled_llm import Answer, Manner
+
+READY_WITHIN_S = 60.0
+LEAVES_WITHIN_S = 8.0
+LOOK_S = 0.02
+CONTROL_TIMEOUT_S = 5.0
+
+_PROC = Path("/proc")
+_SERVE = "import sys; from assistant.cli import main; sys.argv[0] = 'repartee'; main()"
+
+
+class NotStartedError(Exception):
+    """A process ended, or did not get ready in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The language model.
+
+    Attributes:
+        url: Its base address.
+        log: One line for each answer.
+    """
+
+    url: str
+    log: Path
+
+    async def be(self, manner: Manner) -> None:
+        """From the next request on. Raises httpx.HTTPError."""
+        async with httpx.AsyncClient(trust_env=False, timeout=CONTROL_TIMEOUT_S) as client:
+            (await client.post(f"{self.url}/control", json=asdict(manner))).raise_for_status()
+
+    def answers_since(self, wall_s: float) -> list[Answer]:
+        """Of requests that came at or after then."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        answers = [Answer(**json.loads(line)) for line in lines]
+        return [answer for answer in answers if answer.at_s >= wall_s]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """`repartee serve`, ready.
+
+    Attributes:
+        url: Where a WebSocket connects.
+        pid: Its process.
+        ready_s: From its start to being ready.
+        engines: As it shows them when it is ready, one line each.
+    """
+
+    url: str
+    pid: int
+    ready_s: float
+    engines: tuple[str, ...]
+
+
+@asynccontextmanager
+async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
+    """A controlled language model while the block runs. Raises NotStartedError."""
+    log, said = folder / "llm.jsonl", folder / "llm.log"
+    log.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "bench.controlled_llm", "--port", "0", "--log", str(log)]
+    async with _running(command, os.environ, said) as process:
+        found = await _said(process, said, r"http://\S+", "the controlled language model")
+        one = Model(found[0], log)
+        await one.be(manner)
+        yield one
+
+
+@asynccontextmanager
+async def server(llm_url: str, settings: Sequence[str], said: Path) -> AsyncGenerator[Server]:
+    """`repartee serve` with all defaults but these, while the block runs. Raises NotStartedError.
+
+    Args:
+        llm_url: The language model that answers everything; built-in skills do not answer before it.
+        settings: Further `section.key=value`.
+        said: The file for what it writes on the screen.
+    """
+    endpoint = f'[{{name = "controlled", kind = "openai", url = "{llm_url}", model = "controlled"}}]'
+    assigned = [
+        "server.port=0",
+        "skills.before_llm=false",
+        f"llm.endpoints={endpoint}",
+        *settings,
+    ]
+    command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
+    command += [part for one in assigned for part in ("--set", one)]
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with _running(command, {**bare, "PYTHONUNBUFFERED": "1"}, said) as process:
+        await _said(process, said, r"\bready\b", "repartee serve")
+        ready_s = loop.time() - began_s
+        text = _text(said)
+        address = re.search(r"ws://\S+", text)
+        if address is None:
+            raise NotStartedError(f"repartee serve shows no address; see {said}")
+        engines = re.findall(r"^ *(?:vad|turn|stt|llm|tts) .*$", text, re.MULTILINE)
+        yield Server(address[0], process.pid, ready_s, tuple(" ".join(line.split()) for line in engines))
+
+
+@asynccontextmanager
+async def _running(
+    command: Sequence[str], environ: Mapping[str, str], said: Path
+) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """A process while the block runs; its output goes to a file."""
+    with said.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output, env=environ)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(LEAVES_WITHIN_S):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def _said(process: asyncio.subprocess.Process, said: Path, pattern: str, name: str) -> re.Match[str]:
+    """The first match in its output, as soon as it is there."""
+    try:
+        async with asyncio.timeout(READY_WITHIN_S):
+            while (found := re.search(pattern, _text(said))) is None:
+                if process.returncode is not None:
+                    raise NotStartedError(f"{name} ended with {process.returncode}:\n{_text(said)[-2000:]}")
+                await asyncio.sleep(LOOK_S)
+    except TimeoutError as error:
+        raise NotStartedError(f"{name} was not ready within {READY_WITHIN_S:g} s; see {said}") from error
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+# ---- processor time ----
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTime:
+    """Of a process, in seconds.
+
+    Attributes:
+        loop_s: Its main thread: the event loop.
+        threads_s: Its other threads: what engines compute in it, and writing of traces.
+        engines_s: Its child processes: recognizers.
+    """
+
+    loop_s: float
+    threads_s: float
+    engines_s: float
+
+    def __sub__(self, before: "CpuTime") -> "CpuTime":
+        return CpuTime(
+            self.loop_s - before.loop_s, self.threads_s - before.threads_s, self.engines_s - before.engines_s
+        )
+
+    @property
+    def own_s(self) -> float:
+        """Without child processes."""
+        return self.loop_s + self.threads_s
+
+    @property
+    def all_s(self) -> float:
+        """Everything."""
+        return self.own_s + self.engines_s
+
+
+def cpu_of(pid: int) -> CpuTime | None:
+    """What a process took so far; None where the system has no /proc."""
+    try:
+        main, own = _ticks(f"{pid}/task/{pid}"), _ticks(f"{pid}")
+    except OSError:
+        return None
+    hz = os.sysconf("SC_CLK_TCK")
+    mine = own[0]
+    engines = own[1] + sum(sum(_ticks_or_none(child)) for child in _descendants(pid))
+    return CpuTime(main[0] / hz, max(0, mine - main[0]) / hz, engines / hz)
+
+
+def busy_of_machine() -> tuple[float, float] | None:
+    """Seconds that all processors together worked since the system began, and of which this process and its
+    descendants; None where the system has no /proc."""
+    try:
+        fields = [int(field) for field in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except OSError:
+        return None
+    hz = os.sysconf("SC_CLK_TCK")
+    busy = sum(fields) - fields[3] - fields[4]  # without idle and waiting for a disk
+    ours = sum(sum(_ticks_or_none(pid)) for pid in (os.getpid(), *_descendants(os.getpid())))
+    return busy / hz, ours / hz
+
+
+def _ticks(place: str) -> tuple[int, int]:
+    """User and system time of a process or thread, and of its children that have ended."""
+    fields = (_PROC / place / "stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+
+
+def _ticks_or_none(pid: int) -> tuple[int, int]:
+    try:
+        return _ticks(str(pid))
+    except OSError:
+        return 0, 0  # it has just ended
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for place in _PROC.iterdir():
+        if place.name.isdigit():
+            try:
+                parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    found, look = [], [pid]
+    while look:
+        children = [child for child, parent in parents.items() if parent == look[-1]]
+        look.pop()
+        look += children
+        found += children
+    return found

@@ -1,0 +1,130 @@
+"""The recordings of a manifest, at the rate of the wire, and what the room in them sounds like.
+
+A manifest is JSON Lines: `file` (16 kHz mono PCM16, beside it), `tag` or `kind`, for speech `speech_start_s` and
+`speech_end_s`, and if known `id`, `speaker`, `transcript`, `internal_pauses` ([[begin_s, end_s], …]) and
+`speech_end_uncertainty_ms`. A line without a `speech_end_s` is noise, unless it says `contains_voices`.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import soundfile
+import soxr
+
+from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+
+Kind = Literal["plain", "paused", "noise"]
+"""Speech without or with a labelled pause of `PAUSE_S` inside; no speech."""
+
+PAUSE_S = 0.3
+END_KNOWN_MS = 60
+"""Where a label of the end is less certain than that, no latency is measured."""
+
+SEVERAL_VOICES = frozenset(["meeting", "conversation"])
+
+MARGIN_MS = 60
+"""Around speech: what is so near to it is not the room."""
+
+_SHORTEST_ROOM = reply_samples_of_ms(200)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One clip.
+
+    Attributes:
+        id: For whoever looks a result up.
+        kind: What it is good for.
+        speaker: Clips of one speaker share a connection.
+        pcm: int16, shape (n,), at REPLY_RATE_HZ.
+        start_s: The first sample of speech, from the beginning of the clip; 0 for noise.
+        end_s: After the last; the length for noise.
+        transcript: What is said; None where nobody wrote it down.
+    """
+
+    id: str
+    kind: Kind
+    speaker: str
+    pcm: Pcm
+    start_s: float
+    end_s: float
+    transcript: str | None = None
+
+
+def read_recordings(manifest: Path) -> list[Recording]:
+    """All clips of a manifest that can be used, in its order. Raises SystemExit for what is no such manifest."""
+    found = []
+    for number, line in enumerate(manifest.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            kind = kind_of(row)
+            found += [] if kind is None else [_recording(row, kind, manifest.parent)]
+        except (ValueError, TypeError, KeyError, OSError, soundfile.SoundFileError) as error:
+            raise SystemExit(f"{manifest}, line {number}: {error}; the form is in bench/recordings.py.") from error
+    return found
+
+
+def kind_of(row: dict[str, Any]) -> Kind | None:
+    """What a line is good for; None: for nothing here."""
+    if row.get("kind") in SEVERAL_VOICES or row.get("tag") in SEVERAL_VOICES or "+" in str(row.get("speaker", "")):
+        return None
+    if row.get("speech_end_s") is None:
+        return None if row.get("contains_voices") else "noise"
+    if row.get("tag") == "noise":
+        return None  # somebody can be heard in it
+    if any(end - begin >= PAUSE_S for begin, end in row.get("internal_pauses") or ()):
+        return "paused"
+    if row.get("tag") == "hesitation" or row.get("kind") == "hesitation":
+        return "paused"
+    return "plain" if float(row.get("speech_end_uncertainty_ms") or 0) <= END_KNOWN_MS else None
+
+
+def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
+    pcm, rate_hz = soundfile.read(folder / row["file"], dtype="int16")
+    if pcm.ndim != 1:
+        raise ValueError(f"{row['file']} has {pcm.shape[1]} channels, wanted is one")
+    sound = np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
+    length_s = len(sound) / REPLY_RATE_HZ
+    start_s, end_s = float(row.get("speech_start_s") or 0), float(row.get("speech_end_s") or length_s)
+    if not 0 <= start_s < end_s <= length_s + 0.05:
+        raise ValueError(f"{row['file']} is {length_s:.2f} s long, its speech from {start_s:g} to {end_s:g} s")
+    name = str(row.get("id", row["file"]))
+    return Recording(name, kind, str(row.get("speaker") or name), sound, start_s, end_s, row.get("transcript") or None)
+
+
+def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> list[Recording]:
+    """Of one kind, at most so many, taken evenly from the whole."""
+    fit = [recording for recording in recordings if recording.kind == kind]
+    if most is None or len(fit) <= most:
+        return fit
+    return [fit[place * len(fit) // most] for place in range(most)]
+
+
+def room_of(recording: Recording) -> Pcm:
+    """What the recording sounds like without speech, to be repeated without a seam: there and back again.
+
+    Where it has too little of that, noise as loud as its quietest parts.
+    """
+    margin = reply_samples_of_ms(MARGIN_MS)
+    speech = int(recording.start_s * REPLY_RATE_HZ), int(recording.end_s * REPLY_RATE_HZ)
+    before, after = recording.pcm[: max(0, speech[0] - margin)], recording.pcm[speech[1] + 2 * margin :]
+    quiet = before if before.size >= after.size else after
+    if quiet.size < _SHORTEST_ROOM:
+        quiet = _hiss(recording.pcm)
+    return np.concatenate([quiet, quiet[::-1]])
+
+
+def _hiss(pcm: Pcm) -> Pcm:
+    """A second of white noise at the 5th percentile of the 20 ms levels, at most at -40 dBFS."""
+    block = reply_samples_of_ms(20)
+    blocks = pcm[: pcm.size // block * block].reshape(-1, block).astype(np.float64)
+    floor = float(np.percentile(np.sqrt(np.square(blocks).mean(axis=1)), 5)) if len(blocks) else 0.0
+    level = min(max(floor, FULL_SCALE * 1e-4), FULL_SCALE * 0.01)
+    noise: Pcm = np.random.default_rng(11).normal(0, level, REPLY_RATE_HZ).round().astype(np.int16)
+    return noise

@@ -1,0 +1,169 @@
+"""`repartee serve` from outside: recordings spoken to it in real time, and when it answers.
+
+    python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
+
+Starts a controlled language model and the server with its defaults on free ports, speaks as a microphone would, and
+prints what it measured. Scenarios: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again
+into its answer), hold (noise into an answer), noise (alone), sessions (eight people at once), warmup (the first turns
+after a start), sweep (time to the first token, and token rate). In --out: turns.jsonl (a line for each turn, with its
+trace), run.json, report.md and plots. `--against DIR` also prints a table beside an earlier run's --out.
+"""
+
+import argparse
+import asyncio
+import os
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.controlled_llm import Manner
+from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
+from bench.recordings import Recording, read_recordings
+from bench.serve_plan import QUICK, Plan, first_turns, play
+from bench.serve_plots import plot
+from bench.serve_rows import SCENARIOS, Cost, Row, Run, Scenario, read, total, write
+from bench.serve_scenarios import Stage
+from bench.serve_table import comparison, report
+
+MANIFEST = Path("tests/recordings/manifest.jsonl")
+
+
+@dataclass(slots=True)
+class Bench:
+    """One run.
+
+    Attributes:
+        recordings: To speak with.
+        plan: How much.
+        manner: The language model's.
+        settings: Of the server, `section.key=value`.
+        out: Where what the processes say goes.
+        rows: Measured so far.
+        costs: Likewise.
+        ready_s: Of the first start.
+        engines: Likewise.
+    """
+
+    recordings: Sequence[Recording]
+    plan: Plan
+    manner: Manner
+    settings: Sequence[str]
+    out: Path
+    rows: list[Row] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+    ready_s: float = 0.0
+    engines: tuple[str, ...] = ()
+
+    async def run(self, scenarios: Sequence[Scenario]) -> None:
+        """Measure. Raises NotStartedError, httpx.HTTPError."""
+        async with model(self.manner, self.out) as llm:
+            on_one = [scenario for scenario in scenarios if scenario != "warmup"]
+            if on_one:
+                async with self._server(llm.url) as one:
+                    for scenario in on_one:
+                        await self._measure(Stage(one.url, llm, self.manner, scenario), one.pid)
+            if "warmup" in scenarios:
+                for start in range(1, self.plan.starts + 1):
+                    async with self._server(llm.url) as one:
+                        await self._measure(Stage(one.url, llm, self.manner, "warmup", start=start), one.pid)
+
+    @asynccontextmanager
+    async def _server(self, llm_url: str) -> AsyncGenerator[Server]:
+        # A turn's trace is in its row: the server's own files are only written because it always does.
+        with tempfile.TemporaryDirectory() as traces:
+            async with server(llm_url, [f"trace.dir={traces}", *self.settings], self.out / "server.log") as one:
+                if not self.engines:
+                    self.ready_s, self.engines = one.ready_s, one.engines
+                yield one
+
+    async def _measure(self, stage: Stage, pid: int) -> None:
+        loop = asyncio.get_running_loop()
+        before, began_s = cpu_of(pid), loop.time()
+        await stage.model.be(self.manner)
+        playing = first_turns if stage.scenario == "warmup" else play
+        rows = await playing(stage, self.recordings, self.plan)
+        self.rows += rows
+        took_s, after = loop.time() - began_s, cpu_of(pid)
+        sys.stderr.write(f"{stage.scenario}: {len(rows)} in {took_s:.0f} s\n")
+        if rows and before is not None and after is not None:
+            cpu = after - before
+            people = self.plan.sessions if stage.scenario == "sessions" else 1
+            self.costs.append(Cost(stage.scenario, people * took_s / 60, cpu.loop_s, cpu.threads_s, cpu.engines_s))
+
+
+def measure(options: argparse.Namespace) -> Run:
+    """Play what was asked for. Raises SystemExit where a process does not start."""
+    plan = QUICK if options.quick else Plan()
+    chosen = {name: value for name in ("most", "rounds", "sessions") if (value := getattr(options, name)) is not None}
+    bench = Bench(
+        read_recordings(options.manifest),
+        replace(plan, **chosen),
+        Manner(options.ttft_ms, options.tokens_per_s),
+        options.set,
+        options.out,
+    )
+    at, before, began_s = datetime.now(UTC).isoformat(), busy_of_machine(), time.monotonic()
+    try:
+        asyncio.run(bench.run(options.only))
+    except NotStartedError as error:
+        raise SystemExit(f"bench.serve: {error}") from error
+    took_s, cores = time.monotonic() - began_s, os.cpu_count() or 1
+    after = busy_of_machine()
+    others = None
+    if before is not None and after is not None:
+        others = max(0.0, (after[0] - before[0] - (after[1] - before[1])) / (took_s * cores))
+    return Run(
+        shlex.join(["python", "-m", "bench.serve", *sys.argv[1:]]),
+        at,
+        cores,
+        others,
+        bench.ready_s,
+        bench.engines,
+        total(bench.costs),
+        tuple(bench.rows),
+    )
+
+
+def scenarios_of(text: str) -> list[Scenario]:
+    """A list of scenarios, in the order in which they are played. Raises argparse.ArgumentTypeError."""
+    wanted = text.split(",")
+    unknown = [name for name in wanted if name not in SCENARIOS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; choose from {','.join(SCENARIOS)}")
+    return [scenario for scenario in SCENARIOS if scenario in wanted]
+
+
+def main() -> None:
+    """Measure, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two clips of each kind, once: does it work at all?")
+    parser.add_argument("--manifest", type=Path, default=MANIFEST, help="recordings; their form: bench/recordings.py")
+    parser.add_argument("--out", type=Path, default=Path("out/serve"))
+    parser.add_argument("--only", type=scenarios_of, default=list(SCENARIOS), metavar="SCENARIO,…")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="the --out of an earlier run")
+    parser.add_argument("--most", type=int, metavar="N", help="clips of one kind; without it, all")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often plain turns and those with a pause are said")
+    parser.add_argument("--sessions", type=int, metavar="N", help="people at once")
+    parser.add_argument("--ttft-ms", type=float, default=100.0, help="the model's time to its first token")
+    parser.add_argument("--tokens-per-s", type=float, default=50.0)
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="of the server")
+    options = parser.parse_args()
+    before = read(options.against) if options.against is not None else None  # it may be the same folder
+    options.out.mkdir(parents=True, exist_ok=True)
+    run = measure(options)
+    write(run, options.out)
+    text = report(run) + ("" if before is None else f"\n\n{comparison(before, run)}")
+    (options.out / "report.md").write_text(f"{text}\n", encoding="utf-8")
+    print(text)
+    for path in plot(run, options.out):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""From the rows of a run to its figures. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from assistant.latency import STAGES
+from assistant.waterfall import BAND_MS, nearest_rank
+from bench.serve_own import own_ms
+from bench.serve_rows import Cost, Row, measured
+
+PREMATURE_MS = 80.0
+"""Nothing that was made of the last words can be heard so soon: a reply sooner than that was made of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Values, by nearest rank."""
+
+    count: int
+    p50: float
+    p95: float
+    most: float
+
+
+def spread(values: Iterable[float]) -> Spread | None:
+    """Of some values; None of none."""
+    found = list(values)
+    return Spread(len(found), nearest_rank(found, 50), nearest_rank(found, 95), max(found)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFigures:
+    """Of turns that were said and answered.
+
+    Attributes:
+        turns: How many.
+        lost: How many could not be measured: the connection broke.
+        latency: Of those without a cut-in.
+        talked_over: With a cut-in.
+        unanswered: Without an answer.
+        premature: Answered sooner than the last words can have been known.
+        several: With more than one reply that was not cancelled.
+        wrong_replies: Answered with something else than the model says.
+        other_words: The model was not asked what was heard.
+        word_errors: Share of the words that were heard wrong; None where there is no transcript.
+    """
+
+    turns: int
+    lost: int
+    latency: Spread | None
+    talked_over: int
+    unanswered: int
+    premature: int
+    several: int
+    wrong_replies: int
+    other_words: int
+    word_errors: float | None
+
+    @property
+    def talked_over_share(self) -> float:
+        """0..1."""
+        return self.talked_over / self.turns if self.turns else 0.0
+
+
+def turn_figures(rows: Sequence[Row]) -> TurnFigures:
+    """Of the rows of a scenario of turns."""
+    good = measured(rows)
+    words = sum(row.words for row in good)
+    return TurnFigures(
+        turns=len(good),
+        lost=len(rows) - len(good),
+        latency=spread(row.latency_ms for row in good if row.latency_ms is not None and not row.cut_in),
+        talked_over=sum(row.cut_in for row in good),
+        unanswered=sum(row.latency_ms is None for row in good),
+        premature=sum(row.latency_ms is not None and row.latency_ms < PREMATURE_MS and not row.cut_in for row in good),
+        several=sum(row.replies > 1 for row in good),
+        wrong_replies=sum(row.wrong_reply for row in good),
+        other_words=sum(row.other_words for row in good),
+        word_errors=sum(row.errors for row in good) / words if words else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BargeinFigures:
+    """Of interruptions."""
+
+    tried: int
+    void: int
+    stop: Spread | None
+    duck: Spread | None
+    missed: int
+    answer: Spread | None
+
+
+def bargein_figures(rows: Sequence[Row]) -> BargeinFigures:
+    """Of the rows of a scenario of interruptions."""
+    good = measured(rows)
+    return BargeinFigures(
+        tried=len(good),
+        void=len(rows) - len(good),
+        stop=spread(row.stop_ms for row in good if row.stop_ms is not None),
+        duck=spread(row.duck_ms for row in good if row.duck_ms is not None),
+        missed=sum(row.stop_ms is None for row in good),
+        answer=spread(row.latency_ms for row in good if row.latency_ms is not None),
+    )
+
+
+def false_starts_per_minute(rows: Sequence[Row]) -> float | None:
+    """Of noise; None where there was none."""
+    minutes = sum(row.seconds for row in measured(rows)) / 60
+    return sum(row.starts for row in measured(rows)) / minutes if minutes else None
+
+
+OUTSIDE = "outside"
+"""Beside the stages in `stage_spreads`: what the client measured, less what the trace says."""
+
+
+def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
+    """By stage, of the turns whose latency was measured, and how the trace differs from what the client knows."""
+    traces = [(row, row.trace) for row in measured(rows)]
+    paired = [(row, trace) for row, trace in traces if trace is not None]
+    found: dict[str, Spread | None] = {
+        stage: spread(trace["stages"][stage]["ms"] for _, trace in paired) for stage in STAGES
+    }
+    found = {stage: one for stage, one in found.items() if one is not None and one.most >= 0.05}
+    found[OUTSIDE] = spread(
+        row.latency_ms - trace["response_latency_ms"] for row, trace in paired if row.latency_ms is not None
+    )
+    return {stage: one for stage, one in found.items() if one is not None}
+
+
+def own_spread(rows: Sequence[Row]) -> Spread | None:
+    """Our own share of the latencies."""
+    shares = [
+        own_ms(row.trace, ttft_ms=row.ttft_ms, leading_ms=row.leading_ms)
+        for row in measured(rows)
+        if row.trace is not None
+    ]
+    return spread(share for share in shares if share is not None)
+
+
+def first_and_later(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    """Latencies of the first turns of a connection, and of those from the second on."""
+    good = [row for row in measured(rows) if not row.cut_in]
+    with_latency = [(row.number, row.latency_ms) for row in good if row.latency_ms is not None]
+    return [ms for number, ms in with_latency if number == 1], [ms for number, ms in with_latency if number > 1]
+
+
+def per_minute(cost: Cost) -> tuple[float, float]:
+    """Seconds of processor time for a minute of conversation: without the engines' processes, and with them."""
+    own_s = cost.loop_s + cost.threads_s
+    return (own_s / cost.minutes, (own_s + cost.engines_s) / cost.minutes) if cost.minutes else (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting of a sweep: the median latency, and the lowest and highest."""
+
+    at: float
+    median_ms: float
+    least_ms: float
+    most_ms: float
+
+
+def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
+    """Of one half of the sweep, in order: by the time to the first token, or by the token rate.
+
+    The rate that most settings share is that of the first half, and their commonest time to the first token that of
+    the second: each half has the settings that differ from the crossing in one thing only.
+    """
+    good = [row for row in measured(rows) if row.latency_ms is not None and not row.cut_in]
+    if not good:
+        return []
+    settings = sorted({(row.ttft_ms, row.tokens_per_s) for row in good})
+    rates, waits = [rate for _, rate in settings], [wait for wait, _ in settings]
+    shared_rate, shared_wait = max(rates, key=rates.count), max(waits, key=waits.count)
+    points = []
+    for wait, rate in settings:
+        if (by_rate and wait == shared_wait) or (not by_rate and rate == shared_rate):
+            found = [row.latency_ms or 0.0 for row in good if (row.ttft_ms, row.tokens_per_s) == (wait, rate)]
+            points.append(Point(rate if by_rate else wait, median(found), min(found), max(found)))
+    return sorted(points, key=lambda point: point.at)
+
+
+def band_ends_at(points: Sequence[Point], limit_ms: float = BAND_MS[1]) -> float | None:
+    """Where the median crosses the limit, on straight lines between the points; None where it does not."""
+    for before, after in pairwise(points):
+        if (before.median_ms <= limit_ms) != (after.median_ms <= limit_ms):
+            share = (limit_ms - before.median_ms) / (after.median_ms - before.median_ms)
+            return before.at + share * (after.at - before.at)
+    return None

@@ -1,0 +1,88 @@
+"""How much of each scenario a run plays, and with which clips."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench.recordings import Recording, chosen
+from bench.serve_rows import Row
+from bench.serve_scenarios import LONG_REPLY, Stage, bargeins, conversation, holds, noises, several, turns
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything.
+
+    Attributes:
+        most: Clips of one kind; None: all.
+        rounds: How often plain turns and those with a pause are said.
+        few: Clips of the scenarios that take long.
+        swept: Clips for each point of the sweep.
+        sessions: People at once.
+        starts: Starts of the server for the warm-up.
+        warm_turns: Turns after the first of them; two after the others.
+        waits_ms: Times to the first token of the sweep, at the model's own rate.
+        rates: Its token rates, at the model's own time to the first token.
+    """
+
+    most: int | None = None
+    rounds: int = 2
+    few: int = 6
+    swept: int = 2
+    sessions: int = 8
+    starts: int = 3
+    warm_turns: int = 10
+    waits_ms: tuple[float, ...] = (50, 100, 200, 300, 500, 800)
+    rates: tuple[float, ...] = (5, 10, 20, 50, 100)
+
+
+QUICK = Plan(most=2, rounds=1, few=1, swept=1, sessions=2, starts=1, warm_turns=2, waits_ms=(100, 500), rates=(10, 50))
+
+
+async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
+    """A scenario on a server that runs; no rows where the manifest has no clip for it. Raises ValueError for warmup."""
+    plain, noise = chosen(recordings, "plain", plan.most), chosen(recordings, "noise", plan.most)
+    few = chosen(plain, "plain", plan.few)
+    rows: list[Row] = []
+    match stage.scenario:
+        case "turns":
+            rows = await turns(stage, plain * plan.rounds)
+        case "paused":
+            rows = await turns(stage, chosen(recordings, "paused", plan.most) * plan.rounds)
+        case "bargein" if few:
+            rows = await bargeins(await _with_long_reply(stage), few)
+        case "hold" if few and noise:
+            rows = await holds(await _with_long_reply(stage), few[0], chosen(noise, "noise", plan.few))
+        case "noise":
+            rows = await noises(stage, noise)
+        case "sessions" if few:
+            rows = await several(stage, few, plan.sessions)
+        case "sweep":
+            rows = await _sweep(stage, chosen(plain, "plain", plan.swept), plan)
+        case "warmup":
+            raise ValueError("the warm-up needs servers of its own: see first_turns")
+    return rows
+
+
+async def first_turns(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
+    """The warm-up on a server that has just got ready: the same clip again and again."""
+    plain = chosen(recordings, "plain", 1)
+    return await conversation(stage, plain * (plan.warm_turns if stage.start == 1 else 2)) if plain else []
+
+
+async def _with_long_reply(stage: Stage) -> Stage:
+    manner = replace(stage.manner, reply=LONG_REPLY)
+    await stage.model.be(manner)
+    return replace(stage, manner=manner)
+
+
+async def _sweep(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
+    own = stage.manner
+    manners = dict.fromkeys(
+        [replace(own, ttft_ms=wait) for wait in plan.waits_ms]
+        + [replace(own, tokens_per_s=rate) for rate in plan.rates]
+    )
+    rows: list[Row] = []
+    for manner in manners:
+        await stage.model.be(manner)
+        rows += await turns(replace(stage, manner=manner), recordings)
+    return rows

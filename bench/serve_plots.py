@@ -1,0 +1,90 @@
+"""The plots of a run: latencies of its turns, and where the band ends."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+from assistant.waterfall import BAND_MS
+from bench.serve_figures import Point, band_ends_at, sweep_points
+from bench.serve_rows import Run, Scenario, measured
+
+mpl.use("svg")
+# So that the same figures make the same file.
+mpl.rcParams["svg.hashsalt"] = "repartee"
+mpl.rcParams["svg.fonttype"] = "none"
+
+from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+
+_BAND = "#8ab17d"
+_SHOWN: dict[Scenario, tuple[str, str]] = {
+    "turns": ("plain turns", "#d62839"),
+    "paused": ("with a pause, not talked over", "#4361ee"),
+    "sessions": ("several at once", "#e9a23b"),
+}
+
+
+def plot(run: Run, folder: Path) -> list[Path]:
+    """What the run has figures for. Returns the files."""
+    written = []
+    if any(run.of(scenario) for scenario in _SHOWN):
+        written.append(folder / "latencies.svg")
+        plot_latencies(run, written[-1])
+    if run.of("sweep"):
+        written.append(folder / "sweep.svg")
+        plot_sweep(run, written[-1])
+    return written
+
+
+def plot_latencies(run: Run, path: Path) -> None:
+    """Share of the turns answered within a time."""
+    _figure, axes = plt.subplots(figsize=(7.5, 3.6))
+    axes.axvspan(*BAND_MS, color=_BAND, alpha=0.25, linewidth=0)
+    for scenario, (label, colour) in _SHOWN.items():
+        rows = measured(run.of(scenario))
+        found = sorted(row.latency_ms for row in rows if row.latency_ms is not None and not row.cut_in)
+        if found:
+            shares = [100 * (place + 1) / len(found) for place in range(len(found))]
+            axes.step(found, shares, where="post", color=colour, label=f"{label} ({len(found)})")
+    axes.set(xlim=(0, None), ylim=(0, 102), xlabel="from the last word to the first sound of the reply, ms")
+    axes.set_ylabel("turns answered by then, %")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="lower right")
+    _save(path)
+
+
+def plot_sweep(run: Run, path: Path) -> None:
+    """Median latency and its range against the model's time to its first token, and against its rate."""
+    _figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    rows = run.of("sweep")
+    _sweep(left, sweep_points(rows, by_rate=False), "time to the first token, ms")
+    _sweep(right, sweep_points(rows, by_rate=True), "tokens per second")
+    left.set(ylim=(0, None), ylabel="response latency, ms")
+    right.set_xscale("log")
+    right.set_xticks([point.at for point in sweep_points(rows, by_rate=True)])
+    right.xaxis.set_major_formatter("{x:g}")
+    right.minorticks_off()
+    _save(path)
+
+
+def _sweep(axes: Axes, points: Sequence[Point], label: str) -> None:
+    axes.axhspan(*BAND_MS, color=_BAND, alpha=0.25, linewidth=0)
+    middle = [point.median_ms for point in points]
+    spread = [
+        [point.median_ms - point.least_ms for point in points],
+        [point.most_ms - point.median_ms for point in points],
+    ]
+    axes.errorbar([point.at for point in points], middle, spread, fmt="o-", color="#d62839", capsize=3)
+    ends = band_ends_at(points)
+    if ends is not None:
+        axes.axvline(ends, color="#888888", linestyle="--", linewidth=1)
+        axes.annotate(f"{ends:.0f}", (ends, BAND_MS[1]), xytext=(4, 4), textcoords="offset points")
+    axes.set_xlabel(label)
+    axes.grid(alpha=0.25)
+
+
+def _save(path: Path) -> None:
+    plt.gcf().tight_layout()
+    plt.savefig(path, metadata={"Date": None})
+    plt.close()

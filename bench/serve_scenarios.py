@@ -1,0 +1,259 @@
+"""The scenarios: what a person does, and what is measured of it. Times are the event loop's."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from assistant.engine_bench_words import plain_words, word_errors
+from assistant.waterfall import nearest_rank
+from bench.caller import Caller, CallLostError, calling
+from bench.controlled_llm import Manner
+from bench.ear import DUCK, SPEECH_STARTED, HeardReply
+from bench.processes import Model
+from bench.recordings import Recording, room_of
+from bench.serve_rows import Row, Scenario
+
+SETTLE_S = 0.8
+"""Room before the first clip: a detector and a client's clock need some."""
+
+GAP_S = 1.0
+"""From the end of a reply to the next clip; by then its trace has come."""
+
+ANSWERED_WITHIN_S = 8.0
+
+INTERRUPT_AFTER_S = 1.0
+"""From the first audible sample of a reply to the first of the interruption."""
+
+NOISE_AFTER_S = 0.5
+NOISE_S = 1.5
+"""Noise over a reply: when it begins, and for how long."""
+
+AFTER_NOISE_S = 2.0
+"""What noise began may end so long after it."""
+
+STAGGER_S = 0.37
+"""Between the beginnings of conversations that are held at once: nobody begins in step."""
+
+LONG_REPLY = (
+    "Last word {last}, of {count}. The museum opens at nine in the morning and closes at six in the evening. "
+    "The last entry is at a quarter past five, and tickets cost twelve euros for adults."
+)
+"""About eight seconds: something to interrupt."""
+
+REPLY_BEGINS = "last word"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a scenario is played.
+
+    Attributes:
+        url: The server's.
+        model: Its language model.
+        manner: How that answers.
+        scenario: Which it is.
+        session: Which of several at once.
+        start: Which start of the server.
+    """
+
+    url: str
+    model: Model
+    manner: Manner
+    scenario: Scenario
+    session: int = 0
+    start: int = 0
+
+    def row(self, recording: Recording, number: int) -> Row:
+        """A row of which nothing is known yet."""
+        return Row(
+            self.scenario, recording.id, self.session, self.start, number, self.manner.ttft_ms, self.manner.tokens_per_s
+        )
+
+
+Play = Callable[[Caller, Stage, Sequence[Recording]], AsyncIterator[Row]]
+"""What is done with one connection."""
+
+
+async def turns(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
+    """Each clip once, one connection for each speaker."""
+    rows: list[Row] = []
+    for speaker in dict.fromkeys(recording.speaker for recording in recordings):
+        rows += await conversation(stage, [recording for recording in recordings if recording.speaker == speaker])
+    return rows
+
+
+async def several(stage: Stage, recordings: Sequence[Recording], sessions: int) -> list[Row]:
+    """So many people at once, each with the clips in an order of their own."""
+
+    async def one(session: int) -> list[Row]:
+        await asyncio.sleep(session * STAGGER_S)
+        first = session * len(recordings) // sessions
+        return await conversation(replace(stage, session=session), [*recordings[first:], *recordings[:first]])
+
+    async with asyncio.TaskGroup() as people:
+        tasks = [people.create_task(one(session)) for session in range(sessions)]
+    return [row for task in tasks for row in task.result()]
+
+
+async def conversation(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
+    """One connection: each clip is said, and answered."""
+    return await _connection(stage, recordings, _turns)
+
+
+async def bargeins(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
+    """Each clip is said, and said again into its answer."""
+    return await _connection(stage, recordings, _bargeins)
+
+
+async def holds(stage: Stage, question: Recording, noises: Sequence[Recording]) -> list[Row]:
+    """A question, and into each answer a noise."""
+
+    async def play(caller: Caller, stage: Stage, _: Sequence[Recording]) -> AsyncIterator[Row]:
+        for number, noise in enumerate(noises, start=1):
+            yield await _hold(caller, stage.row(noise, number), question, noise)
+
+    return await _connection(stage, [question], play)
+
+
+async def noises(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
+    """Each noise alone, in a connection of its own."""
+    return [row for one in recordings for row in await _connection(stage, [one], _noises)]
+
+
+async def _connection(stage: Stage, recordings: Sequence[Recording], play: Play) -> list[Row]:
+    """What is left when the server leaves is a row that says so."""
+    rows: list[Row] = []
+    late_ms: list[float] = []
+    try:
+        async with calling(stage.url, room_of(recordings[0])) as caller:
+            late_ms = caller.late_ms
+            await asyncio.sleep(SETTLE_S)
+            async for row in play(caller, stage, recordings):
+                rows += [row]  # one by one: what is measured is kept if the server leaves
+    except (CallLostError, OSError) as error:
+        rows.append(replace(stage.row(recordings[0], len(rows) + 1), lost=str(error)))
+    late = nearest_rank(late_ms, 99) if late_ms else 0.0
+    return [replace(row, late_ms=round(late, 1)) for row in rows]
+
+
+async def _turns(caller: Caller, stage: Stage, recordings: Sequence[Recording]) -> AsyncIterator[Row]:
+    for number, recording in enumerate(recordings, start=1):
+        yield await _turn(caller, stage, stage.row(recording, number), recording)
+
+
+async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) -> Row:
+    began_s, wall_s = asyncio.get_running_loop().time(), time.time()
+    before = len(caller.ear.replies)
+    begin_s, end_s = caller.say(recording)
+    await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S)
+    await caller.until_silent(GAP_S)
+    replies = caller.ear.replies[before:]
+    answer = _answer(caller, before, end_s)
+    heard = [words for at_s, words in caller.ear.transcripts if at_s >= began_s]
+    spoken = " ".join(heard)
+    errors = word_errors([(recording.transcript, spoken)] if recording.transcript else [], "en")
+    asked = [answered.asked for answered in stage.model.answers_since(wall_s)]
+    return replace(
+        row,
+        latency_ms=None if answer is None or answer.audible_s is None else (answer.audible_s - end_s) * 1000,
+        cut_in=any(reply.audible_s is not None and begin_s < reply.audible_s <= end_s for reply in replies),
+        replies=sum(reply.status != "cancelled" for reply in replies),
+        leading_ms=0.0 if answer is None else answer.leading_ms,
+        wrong_reply=answer is not None and not answer.text.lower().startswith(REPLY_BEGINS),
+        other_words=answer is not None and not was_asked(heard, asked),
+        errors=errors.errors,
+        words=errors.said,
+        traces=_traces(caller, began_s),
+    )
+
+
+def was_asked(heard: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether the model was asked exactly what was heard: the last words, alone or with all that it continues."""
+    questions = {plain_words(question, "en") for question in asked}
+    return any(plain_words(" ".join(heard[first:]), "en") in questions for first in range(len(heard)))
+
+
+def _answer(caller: Caller, before: int, end_s: float) -> HeardReply | None:
+    """The first reply that became audible after the end of speech."""
+    replies = caller.ear.replies[before:]
+    return next((reply for reply in replies if reply.audible_s is not None and reply.audible_s > end_s), None)
+
+
+async def _bargeins(caller: Caller, stage: Stage, recordings: Sequence[Recording]) -> AsyncIterator[Row]:
+    for number, recording in enumerate(recordings, start=1):
+        yield await _bargein(caller, stage.row(recording, number), recording)
+
+
+async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
+    ear = caller.ear
+    began_s, before = asyncio.get_running_loop().time(), len(ear.replies)
+    _, end_s = caller.say(recording)
+    if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
+        await caller.until_silent(GAP_S)
+        return replace(row, lost="no reply to interrupt", traces=_traces(caller, began_s))
+    playing = _answer(caller, before, end_s)
+    assert playing is not None
+    assert playing.audible_s is not None
+    await caller.pause_until(playing.audible_s + INTERRUPT_AFTER_S - recording.start_s)
+    asked_s = asyncio.get_running_loop().time()
+    begin_s, end_s = caller.say(recording)
+    await caller.until(lambda: ear.first(SPEECH_STARTED, begin_s) is not None, end_s + 1)
+    stop_s, duck_s = ear.first(SPEECH_STARTED, begin_s), ear.first(DUCK, begin_s)
+    over = playing.plays_until_s < begin_s
+    too_soon = ear.count(SPEECH_STARTED, asked_s, begin_s) + ear.count(DUCK, asked_s, begin_s)
+    second = len(ear.replies)
+    await caller.until(lambda: _answer(caller, second, end_s) is not None, end_s + ANSWERED_WITHIN_S)
+    await caller.until_silent(GAP_S)
+    answer = _answer(caller, second, end_s)
+    lost = "the reply was over before" if over else "stopped before any speech" if too_soon else ""
+    return replace(
+        row,
+        lost=lost,
+        stop_ms=None if stop_s is None else (stop_s - begin_s) * 1000,
+        duck_ms=None if duck_s is None else (duck_s - begin_s) * 1000,
+        latency_ms=None if answer is None or answer.audible_s is None else (answer.audible_s - end_s) * 1000,
+        traces=_traces(caller, began_s),
+    )
+
+
+async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording) -> Row:
+    began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+    _, end_s = caller.say(question)
+    if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
+        await caller.until_silent(GAP_S)
+        return replace(row, lost="no reply to hold", traces=_traces(caller, began_s))
+    playing = _answer(caller, before, end_s)
+    assert playing is not None
+    assert playing.audible_s is not None
+    await caller.pause_until(playing.audible_s + NOISE_AFTER_S)
+    noise_s = asyncio.get_running_loop().time()
+    caller.say(noise, noise.pcm[: round(NOISE_S * len(noise.pcm) / noise.end_s)])
+    caller.mouth.enter(room_of(question))
+    await caller.until_silent(GAP_S)
+    return replace(
+        row,
+        held=playing.status == "completed" and not playing.cut,
+        starts=caller.ear.count(SPEECH_STARTED, noise_s),
+        seconds=NOISE_S,
+        traces=_traces(caller, began_s),
+    )
+
+
+async def _noises(caller: Caller, stage: Stage, recordings: Sequence[Recording]) -> AsyncIterator[Row]:
+    for number, recording in enumerate(recordings, start=1):
+        began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+        _, end_s = caller.say(recording)
+        await caller.pause_until(end_s + AFTER_NOISE_S)
+        await caller.until_silent(GAP_S)
+        yield replace(
+            stage.row(recording, number),
+            seconds=recording.end_s,
+            starts=caller.ear.count(SPEECH_STARTED, began_s),
+            replies=len(caller.ear.replies) - before,
+            traces=_traces(caller, began_s),
+        )
+
+
+def _traces(caller: Caller, since_s: float) -> tuple[dict[str, object], ...]:
+    return tuple(trace for at_s, trace in caller.ear.traces if at_s >= since_s)

@@ -1,0 +1,86 @@
+"""The language model that takes as long as it is told to."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from llm_server import ask
+
+from bench.controlled_llm import Answer, ControlledLlm, Manner, last_asked, tokens_of
+from llm.chat import Finished, Message, Token
+from llm.openai import OpenAIChat
+
+QUICKLY = Manner(ttft_ms=0, tokens_per_s=10_000)
+
+
+@asynccontextmanager
+async def answering(manner: Manner) -> AsyncGenerator[tuple[str, list[Answer]]]:
+    """Its address, and its log."""
+    log: list[Answer] = []
+    server = await asyncio.start_server(ControlledLlm(manner, log.append).serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", log
+
+
+def test_the_reply_tells_what_was_asked() -> None:
+    assert "".join(tokens_of(Manner(), "what time is it")) == "Last word it, of 4. Anything else?"
+    assert "".join(tokens_of(Manner(), "")) == "Last word nothing, of 0. Anything else?"
+
+
+def test_what_was_asked_is_the_last_user_message() -> None:
+    messages = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}, {"role": "assistant"}]
+    assert last_asked(messages) == "two"
+    assert last_asked([]) == last_asked(None) == ""
+
+
+@pytest.mark.parametrize("wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}])
+def test_a_manner_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        Manner(**wrong)  # type: ignore[arg-type]
+
+
+def test_our_own_client_is_answered_and_may_ask_again() -> None:
+    async def talk() -> list[Answer]:
+        async with answering(QUICKLY) as (url, log):
+            chat = OpenAIChat("controlled", url, "m")
+            for _ in range(2):
+                events = await ask(chat, [Message("user", "turn on the lamp")])
+                text = "".join(event.text for event in events if isinstance(event, Token))
+                assert text == "Last word lamp, of 4. Anything else?"
+                assert isinstance(events[-1], Finished)
+            await chat.aclose()
+        return log
+
+    log = asyncio.run(talk())
+    assert [(answer.asked, answer.sent, answer.cancelled) for answer in log] == [("turn on the lamp", 7, False)] * 2
+
+
+def test_who_leaves_is_noted() -> None:
+    async def talk() -> list[Answer]:
+        async with answering(Manner(ttft_ms=60_000)) as (url, log):
+            body = {"messages": [{"role": "user", "content": "hello"}]}
+            async with httpx.AsyncClient(trust_env=False) as client:
+                with pytest.raises(httpx.ReadTimeout):
+                    await client.post(f"{url}/chat/completions", json=body, timeout=httpx.Timeout(1, read=0.05))
+            async with asyncio.timeout(2):
+                while not log:  # noqa: ASYNC110 - it is told by the server's own task
+                    await asyncio.sleep(0.005)
+        return log
+
+    (answer,) = asyncio.run(talk())
+    assert (answer.sent, answer.first_token_ms, answer.cancelled) == (0, None, True)
+
+
+def test_its_manner_can_be_changed_while_it_runs() -> None:
+    async def talk() -> tuple[int, int, str]:
+        async with answering(QUICKLY) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+            wrong = await client.post(f"{url}/control", json={"tokens_per_s": 0})
+            right = await client.post(f"{url}/control", json={"reply": "Yes."})
+            said = await client.post(f"{url}/chat/completions", json={"messages": []})
+            return wrong.status_code, right.status_code, said.text
+
+    wrong, right, said = asyncio.run(talk())
+    assert (wrong, right) == (400, 200)
+    assert '"content": "Yes."' in said

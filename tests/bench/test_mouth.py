@@ -1,0 +1,49 @@
+"""A microphone's sound, made of clips and a room."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.mouth import FADE, Mouth
+
+ROOM = np.arange(100, dtype=np.int16)
+OTHER = np.full(64, -500, np.int16)
+
+
+def test_the_room_goes_on_without_a_seam() -> None:
+    mouth = Mouth(ROOM)
+    taken = np.concatenate([mouth.take(70), mouth.take(70)])
+    assert taken.tolist() == [*range(100), *range(40)]
+
+
+def test_a_clip_begins_where_it_is_said_to() -> None:
+    mouth = Mouth(ROOM)
+    mouth.take(480)
+    clip = np.full(10 * FADE, 9000, np.int16)
+    at = mouth.say(clip)
+    taken = mouth.take(12 * FADE)
+    assert at == 480
+    assert (taken[FADE : 9 * FADE] == 9000).all()
+    assert np.abs(taken[10 * FADE :]).max() < 100  # the room again
+
+
+def test_rooms_become_one_another_slowly() -> None:
+    mouth = Mouth(np.full(64, 500, np.int16))
+    mouth.enter(OTHER)
+    taken = mouth.take(2 * FADE)
+    assert np.abs(np.diff(taken.astype(int))).max() <= 2
+    assert (taken[FADE:] == -500).all()
+
+
+@given(st.lists(st.integers(1, 2000), min_size=1, max_size=12))
+def test_the_stream_is_the_same_however_it_is_taken(sizes: list[int]) -> None:
+    def spoken() -> Mouth:
+        mouth = Mouth(ROOM)
+        mouth.enter(OTHER)
+        mouth.say(np.full(3000, 1234, np.int16))
+        return mouth
+
+    pieces = spoken()
+    taken = np.concatenate([pieces.take(size) for size in sizes])
+    assert pieces.taken == sum(sizes)
+    assert taken.tolist() == spoken().take(sum(sizes)).tolist()

@@ -1,0 +1,77 @@
+"""Processor time, and processes that do not start."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.controlled_llm import Manner
+from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
+
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
+SPIN = "import time\nwhile time.process_time() < 0.15: pass\nprint('spun', flush=True)\ninput()"
+
+
+def test_times_are_subtracted_part_by_part() -> None:
+    assert CpuTime(3, 2, 9) - CpuTime(1, 1, 4) == CpuTime(2, 1, 5)
+    assert (CpuTime(2, 1, 5).own_s, CpuTime(2, 1, 5).all_s) == (3, 8)
+
+
+@linux
+def test_a_child_counts_while_it_runs_and_when_it_has_ended() -> None:
+    before = cpu_of(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        running = cpu_of(os.getpid())
+    ended = cpu_of(os.getpid())
+    assert before is not None
+    assert running is not None
+    assert ended is not None
+    assert (running - before).engines_s >= 0.1
+    assert (ended - before).engines_s >= 0.1
+
+
+@linux
+def test_the_main_thread_is_told_from_the_others() -> None:
+    before, until_s = cpu_of(os.getpid()), time.process_time() + 0.1
+    while time.process_time() < until_s:
+        pass
+    after = cpu_of(os.getpid())
+    assert before is not None
+    assert after is not None
+    assert (after - before).loop_s >= 0.05
+    assert (after - before).threads_s <= 0.05
+
+
+@linux
+def test_our_own_part_of_the_machine_is_part_of_it() -> None:
+    busy = busy_of_machine()
+    assert busy is not None
+    assert 0 < busy[1] <= busy[0] + 1
+
+
+def test_nobody_is_asked_who_does_not_run() -> None:
+    assert cpu_of(2**22 + 1) is None
+
+
+def test_the_model_starts_on_a_free_port_and_ends(tmp_path: Path) -> None:
+    async def run() -> str:
+        async with model(Manner(ttft_ms=1), tmp_path) as one:
+            assert one.answers_since(0) == []
+            return one.url
+
+    assert asyncio.run(run()).startswith("http://127.0.0.1:")
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with server("http://127.0.0.1:1/v1", ["turn.nonsense=1"], tmp_path / "said"):
+            pytest.fail("it started")
+
+    with pytest.raises(NotStartedError, match=r"turn\.nonsense"):
+        asyncio.run(run())

@@ -1,0 +1,120 @@
+"""What is printed of a run, and that it can be read again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.serve import scenarios_of
+from bench.serve_plots import plot
+from bench.serve_rows import Cost, Row, Run, read, write
+from bench.serve_scenarios import was_asked
+from bench.serve_table import comparison, conditions, main_table, report
+
+RUN = Run(
+    "python -m bench.serve",
+    "2026-01-01T10:00:00+00:00",
+    2,
+    0.02,
+    2.5,
+    ("stt pocketsphinx", "tts espeak-ng"),
+    (Cost("turns", 2.0, 5.0, 1.0, 8.0),),
+    (
+        Row("turns", "a", latency_ms=300.0, replies=1, errors=1, words=10),
+        Row("turns", "b", latency_ms=500.0, replies=1, late_ms=3.25),
+        Row("paused", "c", latency_ms=100.0, cut_in=True),
+        Row("paused", "d", latency_ms=800.0),
+        Row("bargein", "a", stop_ms=250.0, duck_ms=100.0, latency_ms=320.0),
+        Row("hold", "n", held=True),
+        Row("hold", "n", held=False),
+        Row("noise", "n", seconds=30.0, starts=1),
+        Row("warmup", "a", start=1, number=1, latency_ms=350.0),
+        Row("warmup", "a", start=1, number=2, latency_ms=310.0),
+        Row("sweep", "a", ttft_ms=100, tokens_per_s=50, latency_ms=300.0),
+        Row("sweep", "a", ttft_ms=500, tokens_per_s=50, latency_ms=700.0),
+    ),
+)
+
+
+def test_the_row_of_this_project_stands_beside_the_peers() -> None:
+    lines = main_table(RUN).splitlines()
+    assert lines[2] == "| **Repartee, this run** | 300 / 500, 0 % | 50 %, 800 / 800 | 250 / 250 |"
+    assert all(line.count("|") == 5 for line in lines[:7])
+
+
+@pytest.mark.parametrize(
+    ("others", "said"), [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")]
+)
+def test_every_report_says_how_busy_the_machine_was(others: float | None, said: str) -> None:
+    assert said in conditions(replace(RUN, others=others))
+
+
+def test_a_client_that_could_not_keep_up_is_named() -> None:
+    assert "part of what was measured" not in conditions(RUN)
+    late = replace(RUN, rows=(replace(RUN.rows[0], late_ms=30.0),))
+    assert "30.0 ms late" in conditions(late)
+    assert "part of what was measured" in conditions(late)
+
+
+def test_the_report_has_everything_that_was_measured() -> None:
+    text = report(RUN)
+    for said in (
+        "| plain turns | 2 | 300 / 500 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
+        "`repartee.duck` after 100 / 100 ms",
+        "Hold: 1 of 2",
+        "2.0 false starts per minute",
+        "first turns after a start 350 ms; those after them 310 ms",
+        "500 ms are crossed at 300 ms",
+        "| turns | 2.0 | 2.50 | 0.50 | 4.00 | 3.00 / 7.00 |",
+    ):
+        assert said in text
+
+
+def test_nothing_measured_is_no_table() -> None:
+    text = report(replace(RUN, rows=(), costs=()))
+    assert "| **Repartee, this run** | — | — | — |" in text
+    assert text.count("\n\n") == 2
+
+
+def test_a_run_can_be_read_again_and_compared(tmp_path: Path) -> None:
+    traced = replace(RUN.rows[0], traces=({"response_latency_ms": None},))
+    run = replace(RUN, rows=(traced, *RUN.rows[1:]))
+    write(run, tmp_path)
+    assert read(tmp_path) == run
+    table = comparison(run, replace(run, rows=(replace(traced, latency_ms=200.0), *run.rows[1:])))
+    assert "| plain turns: latency p50 / p95 / max ms | 300 / 500 / 500 | 200 / 500 / 500 |" in table
+    assert "several at once" not in table  # neither run has it
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="holds no run"):
+        read(tmp_path)
+
+
+def test_plots_are_made_of_what_is_there(tmp_path: Path) -> None:
+    assert [path.name for path in plot(RUN, tmp_path)] == ["latencies.svg", "sweep.svg"]
+    first = (tmp_path / "sweep.svg").read_bytes()
+    plot(RUN, tmp_path)
+    assert (tmp_path / "sweep.svg").read_bytes() == first
+    assert plot(replace(RUN, rows=()), tmp_path) == []
+
+
+def test_scenarios_are_played_in_their_order() -> None:
+    assert scenarios_of("noise,turns") == ["turns", "noise"]
+    with pytest.raises(Exception, match="there is no naps"):
+        scenarios_of("turns,naps")
+
+
+@pytest.mark.parametrize(
+    ("heard", "asked", "same"),
+    [
+        (["What time is it?"], ["what time is it"], True),
+        (["a coffee", "with milk"], ["a coffee", "a coffee with milk"], True),
+        (["a coffee", "with milk"], ["with milk"], True),
+        (["a coffee", "with milk"], ["a coffee"], False),
+        (["what time is it"], ["what time is"], False),
+        ([], ["hello"], False),
+    ],
+)
+def test_the_model_was_asked_what_was_heard(heard: list[str], asked: list[str], same: bool) -> None:
+    assert was_asked(heard, asked) is same
