@@ -23,7 +23,7 @@ from assistant.settings import EndpointSection, Profile, Settings
 from assistant.skills import Running
 from assistant.spoken import spoken
 from assistant.trace_file import TraceFile
-from assistant.turn_end import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
+from assistant.turn_end import BALANCED, EAGER, PATIENT, Evidence, Patience, fitted_turn_end
 from assistant.turns import Turns, TurnSettings
 from audio.errors import EngineLoadError
 from audio.microphone import Microphone
@@ -108,6 +108,7 @@ class Workshop:
             raise
         self._skills = skills
         spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: 20 ms
+        fitted_turn_end().estimate(Evidence(0.0, text="warm"))  # reads its tables: 30 ms
 
     async def engines(self) -> Engines:
         """The engines of one conversation, loaded and warm; whoever holds it closes its transcriber.

@@ -139,10 +139,11 @@ class Patience:
             raise ValueError(f"the floor is {self.floor_ms:g} ms, it must lie between 0 and {self.ceiling_ms:g} ms")
 
 
-EAGER = Patience(floor_ms=160, ceiling_ms=700, threshold=0.3)
-BALANCED = Patience(floor_ms=180, ceiling_ms=900, threshold=1.2)
-PATIENT = Patience(floor_ms=240, ceiling_ms=1200, threshold=1.8)
-"""What each costs is in docs/turn-taking.md."""
+EAGER = Patience(floor_ms=160, ceiling_ms=400, threshold=0.3)
+BALANCED = Patience(floor_ms=240, ceiling_ms=460, threshold=1.2)
+PATIENT = Patience(floor_ms=300, ceiling_ms=1200, threshold=1.8)
+"""What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms whatever a turn sounds like;
+patient is for people who think while they speak."""
 
 
 def hangover_ms(estimate: Estimate, patience: Patience) -> float:

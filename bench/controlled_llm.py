@@ -12,9 +12,9 @@ import argparse
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ class ControlledLlm:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Any) -> bool:
         loop = asyncio.get_running_loop()
-        manner, came_s, at_s = self.manner, loop.time(), time.time()
+        manner, came_s, at_s = self.manner, loop.time(), datetime.now(UTC).timestamp()
         asked = last_asked(request.get("messages"))
         sent, first_token_ms, whole = 0, None, False
         try:

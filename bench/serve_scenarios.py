@@ -1,9 +1,9 @@
 """The scenarios: what a person does, and what is measured of it. Times are the event loop's."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from assistant.engine_bench_words import plain_words, word_errors
 from assistant.waterfall import nearest_rank
@@ -143,7 +143,7 @@ async def _turns(caller: Caller, stage: Stage, recordings: Sequence[Recording]) 
 
 
 async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) -> Row:
-    began_s, wall_s = asyncio.get_running_loop().time(), time.time()
+    began_s, wall_s = asyncio.get_running_loop().time(), datetime.now(UTC).timestamp()
     before = len(caller.ear.replies)
     begin_s, end_s = caller.say(recording)
     await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S)
