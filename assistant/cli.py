@@ -21,6 +21,10 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="Settings to use in place of ./config.toml."),
 ]
+Llm = Annotated[
+    str | None,
+    typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, over file and environment; may be repeated."),
@@ -41,10 +45,7 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where demo.wav and the trace go.")] = Path("out"),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
-    llm: Annotated[
-        str | None,
-        typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
-    ] = None,
+    llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
@@ -60,12 +61,13 @@ def demo(  # noqa: PLR0917 - each is an option of the command
 
 
 @app.command()
-def serve(
+def serve(  # noqa: PLR0917 - each is an option of the command
     host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
     port: Annotated[int | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Let other machines connect although REPARTEE_TOKEN is not set.")
     ] = False,
+    llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
@@ -73,11 +75,16 @@ def serve(
     from rich.console import Console
 
     from assistant.config import load_settings
+    from assistant.local_search import chosen
     from web.serve import serve as run_server
+
+    async def run() -> None:
+        console = Console(highlight=False)
+        await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
 
     address = [f"server.{name}={value}" for name, value in (("host", host), ("port", port)) if value is not None]
     loaded = load_settings(config, os.environ, [*(overrides or []), *address])
-    asyncio.run(run_server(loaded, os.environ, Console(highlight=False), insecure=insecure))
+    asyncio.run(run())
 
 
 @app.command()

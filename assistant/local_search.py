@@ -3,8 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-from llm.discovery import FoundServer, discover
+from rich.console import Console
+from rich.text import Text
+
+from assistant.config import Loaded
+from assistant.local_servers import AUTO, choose, mention
+from llm.discovery import PORTS, FoundServer, discover
 
 
 @asynccontextmanager
@@ -27,3 +33,19 @@ async def beside(ports: Sequence[int], *, wanted: bool) -> AsyncGenerator[list[F
         await asyncio.wait({looking})
         if not looking.cancelled():
             found += looking.result()
+
+
+async def chosen(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
+    """The settings of a run with `--llm`, which is answered on the screen; without it, who else could answer is named.
+
+    Raises ConfigError as `choose` does.
+    """
+    found: Sequence[FoundServer] = ()
+    if llm == AUTO or (llm is None and not loaded.settings.llm.endpoints):
+        found = await discover(ports)
+    choice = choose(loaded.settings, llm, found, ports)
+    if choice.said:
+        console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
+    if mentioned := mention(loaded.settings, llm, found):
+        console.print(Text(mentioned, style="dim"), soft_wrap=True)
+    return replace(loaded, settings=choice.settings)

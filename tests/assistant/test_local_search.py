@@ -1,11 +1,14 @@
 """Looking for servers while the engines load: nothing waits for it, and nothing is left of it."""
 
 import asyncio
+from io import StringIO
 
 import pytest
 from llm_server import Wait, serving, status
+from rich.console import Console
 
-from assistant.local_search import beside
+from assistant.config import load_settings
+from assistant.local_search import beside, chosen
 
 MODELS = {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]}
 
@@ -62,3 +65,12 @@ def test_what_fails_meanwhile_fails_as_it_is() -> None:
 
     with pytest.raises(KeyError, match="engine"):
         asyncio.run(run())
+
+
+def test_a_run_that_is_asked_not_to_use_its_endpoints_says_so() -> None:
+    loaded = load_settings(None, {}, ['llm.endpoints=[{name="far", url="http://127.0.0.1:9/v1", model="m"}]'])
+    console = Console(file=StringIO(), width=200)
+    asked = asyncio.run(chosen(loaded, "skills", console, ports=()))
+    assert asked.settings.llm.endpoints == ()
+    assert console.file.getvalue() == "no language model, as asked: skills answer\n"  # type: ignore[attr-defined]
+    assert asyncio.run(chosen(loaded, None, console, ports=())).settings == loaded.settings
