@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 LOAD_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 3.0
 
+SETTLE_MS = 160.0
+"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 130 ms ahead (docs/stt.md)."""
+
 PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
 """How long a silence is waited for, by `turn.profile`."""
 
@@ -188,7 +191,8 @@ class Workshop:
         if self.settings.turn.hangover_ms:
             self._note("turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s)
             return None
-        need = next(need for need in needs(self.settings) if need.kind == "smart-turn")
+        need = self._need("smart-turn")
+        assert need is not None, "every configuration wants it"
         place = at_hand(need)
         sources = "sound and words" if self._reads else "sound"
         if place is None:
@@ -267,7 +271,13 @@ class Workshop:
 
     def _missing(self, kind: Kind) -> str:
         """What the best engine of a stage lacks; "" where its model is at hand."""
-        return next((missing(need) for need in needs(self.settings) if need.kind == kind and at_hand(need) is None), "")
+        need = self._need(kind)
+        if need is None:
+            return f"no {kind} model is known for {self.settings.assistant.language}"
+        return "" if at_hand(need) is not None else missing(need)
+
+    def _need(self, kind: Kind) -> Need | None:
+        return next((need for need in needs(self.settings) if need.kind == kind), None)
 
     # ---- text to speech ----
 
@@ -283,7 +293,9 @@ class Workshop:
         from audio.tts.piper import PiperTts
 
         settings = self.settings.tts
-        need = next(need for need in needs(self.settings) if need.kind == "piper")
+        need = self._need("piper")
+        if need is None:
+            raise EngineLoadError(f"{self._missing('piper')}: set tts.voice to a voice, or tts.engine to espeak-ng.")
         place = at_hand(need)
         if place is None:
             raise EngineLoadError(f"the Piper voice {need.name} is not at hand ({missing(need)}).")
@@ -413,6 +425,7 @@ def turn_settings(settings: Settings) -> TurnSettings:
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
+        settle_ms=SETTLE_MS,
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=turn.stuck_after_s,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.build import LOAD_TIMEOUT_S
+from assistant.build import LOAD_TIMEOUT_S, SETTLE_MS
 from assistant.config import load_settings
 from assistant.engine_bench_clips import Clip, clip_of, read_labels
 from assistant.engine_bench_meter import Heard, Spoken, hear, real_time_factor, speak
@@ -20,7 +20,6 @@ from assistant.engine_table import need_of, transcriber, voice
 from assistant.model_catalogue import MODELS, Kind
 from assistant.models import Need, at_hand, missing
 from assistant.settings import Settings
-from assistant.turns import TurnSettings
 from assistant.waterfall import nearest_rank
 from audio.errors import AudioError, SttError
 from audio.stt import SegmentId
@@ -138,7 +137,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> Report:
     settings = bench.settings()
     turn = settings.turn
     # Words asked for sooner are asked for again then.
-    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, TurnSettings().settle_ms)
+    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, SETTLE_MS)
     wanted = list(variants(settings, bench.stt, bench.tts))
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):

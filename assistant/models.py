@@ -81,7 +81,7 @@ def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, v
         of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
         if voice or of_language or tts_engine == "piper":
             needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
-    needs.append(Need(SMART_TURN.name, "smart-turn", "when a turn is over (not used yet)"))
+    needs.append(Need(SMART_TURN.name, "smart-turn", "when a turn is over"))
     return needs
 
 

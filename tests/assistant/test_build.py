@@ -59,7 +59,7 @@ def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() ->
     by, text = asked(shop, WHAT_TIME)
     assert by == "skills"
     assert text.startswith("It's ")
-    assert [chosen.stage for chosen in shop.chosen] == ["tts", "llm", "vad", "stt"]
+    assert [chosen.stage for chosen in shop.chosen] == ["tts", "llm", "turn", "stt", "vad"]
     assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in shop.fallbacks
 
 
@@ -71,19 +71,20 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shop = workshop()
     asked(shop, WHAT_TIME)
-    assert [(chosen.stage, chosen.name, chosen.fallback) for chosen in shop.chosen[1:3]] == [
-        ("stt", "pocketsphinx", True),
-        ("tts", "espeak-ng", True),
-    ]
-    assert "repartee models pull base.en" in shop.chosen[1].why
-    assert "repartee models pull en_US" in shop.chosen[2].why
+    by_stage = {chosen.stage: chosen for chosen in shop.chosen}
+    stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
+    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("pocketsphinx", True), ("espeak-ng", True)]
+    assert "repartee models pull base.en" in stt.why
+    assert "repartee models pull en_US" in tts.why
+    assert "repartee models pull smart-turn" in turn.why
 
 
 @pytest.mark.slow
 def test_what_was_asked_for_is_no_fallback() -> None:
     shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
     asked(shop, WHAT_TIME)
-    assert [chosen.fallback for chosen in shop.chosen] == [False, False, False, True]
+    fallen_back = {chosen.stage for chosen in shop.chosen if chosen.fallback}
+    assert fallen_back - {"turn"} == {"llm"}  # Smart Turn is not asked for, but taken where it is at hand
 
 
 @pytest.mark.slow
