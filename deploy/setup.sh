@@ -53,9 +53,10 @@ is_usable() {
     [ "$("$venv/bin/python" -c 'import sys, pip; print(sys.version)' 2>/dev/null)" = "$wanted" ]
 }
 
-# Debian packs ensurepip (python3-venv) and PortAudio apart from what needs them.
+# Debian packs ensurepip (python3-venv) and PortAudio apart from what needs them; the page is tested in Chromium.
 missing_packages() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v chromium >/dev/null || echo chromium
     [ "$(uname -s)" != Linux ] ||
         "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("portaudio") is None)' || echo libportaudio2
 }
@@ -80,7 +81,13 @@ install_packages() {
     *" python3-venv "*)
         fail "$python cannot make virtual environments (no ensurepip); $remedy (or name another Python: make setup PYTHON=...)" ;;
     esac
-    say "PortAudio is missing: no microphone or loudspeaker here, everything else works; $remedy"
+    case " $packages " in
+    *" chromium "*) say "Chromium is missing: the tests of the page will fail, everything else works; $remedy" ;;
+    esac
+    case " $packages " in
+    *" libportaudio2 "*)
+        say "PortAudio is missing: no microphone or loudspeaker here, everything else works; $remedy" ;;
+    esac
 }
 
 # Quick to give up, unless the user's own pip settings say how patient to be.

@@ -1,6 +1,7 @@
 """Chromium as the page's tests use it: with a microphone that plays a recording, and an ear on what is rendered."""
 
 import base64
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,13 @@ FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--autoplay-polic
 Float = npt.NDArray[np.float32]
 
 
+def chromium_here() -> str:
+    """Debian's Chromium, which `make setup-dev` installs where it may."""
+    found = shutil.which("chromium")
+    assert found, "Chromium is missing: apt-get install chromium"
+    return found
+
+
 @contextmanager
 def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterator[Browser]:
     """Debian's Chromium, headless. `microphone`: a wav that is heard once; `allowed`: whether pages may listen."""
@@ -28,7 +36,7 @@ def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterato
     if microphone is not None:
         flags.append(f"--use-file-for-fake-audio-capture={microphone}%noloop")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
+        browser = playwright.chromium.launch(executable_path=chromium_here(), args=flags)
         try:
             yield browser
         finally:
