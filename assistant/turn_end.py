@@ -140,7 +140,7 @@ class Patience:
 
 
 EAGER = Patience(floor_ms=160, ceiling_ms=400, threshold=0.3)
-BALANCED = Patience(floor_ms=240, ceiling_ms=460, threshold=1.2)
+BALANCED = Patience(floor_ms=220, ceiling_ms=440, threshold=1.2)
 PATIENT = Patience(floor_ms=300, ceiling_ms=1200, threshold=1.8)
 """What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms whatever a turn sounds like;
 patient is for people who think while they speak."""
