@@ -129,7 +129,7 @@ class Workshop:
         deeds = Deeds(lambda _messages: None, _local_now)
         vad, spare = self._make_vads()
         say = partial(spoken, language=self.settings.assistant.language)
-        model = self._answering(self._skills, deeds)
+        model = self._before(self._skills, self._model, deeds)
         return Engines(
             vad,
             spare,
@@ -347,11 +347,8 @@ class Workshop:
         self._note("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
         return model
 
-    def _answering(self, skills: "Skills", deeds: Deeds) -> ChatModel:
-        """What answers one conversation."""
-        return self._before(skills, self._model, deeds)
-
     def _before(self, skills: "Skills", model: ChatModel | None, deeds: Deeds) -> ChatModel:
+        """What answers one conversation: the skills, the model, or the one before the other."""
         from assistant.skills.chat import SkillsChat, SkillsFirst
 
         def running() -> Running:

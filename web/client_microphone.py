@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import replace
 
 from audio.clock import StreamClock
@@ -12,6 +13,12 @@ from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 
 WAITING_FRAMES = 1500
 """30 s: a client may send a whole recording at once. What comes faster is held back by not reading its socket."""
+
+BREATH = 10
+"""Frames after which others get their turn."""
+
+SETTLE_TIMEOUT_S = 10.0
+"""For a conversation to hear what was delivered: one that takes longer hangs, and what was asked of it goes on."""
 
 
 class ClientMicrophone:
@@ -67,7 +74,9 @@ class ClientMicrophone:
         heard = asyncio.Event()
         self._waiting.append(heard)
         self._came.set()
-        await heard.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                await heard.wait()
 
     def end(self) -> None:
         """No more will come. The conversation gets what is here, and then its end. Idempotent."""
@@ -106,7 +115,3 @@ class ClientMicrophone:
             self._came.set()
         if len(self._waiting) >= WAITING_FRAMES:
             self._room.clear()
-
-
-BREATH = 10
-"""Frames after which others get their turn."""
