@@ -4,13 +4,14 @@ PYTHON ?=
 BIN := .venv/bin
 export PYTHON
 
-.PHONY: help setup setup-dev run test check quick bench lock clean
+.PHONY: help setup setup-dev run test check quick search bench lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
 	@echo "make test     format, lint, types and all tests"
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
+	@echo "make search   the property tests, with new and many more examples"
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
@@ -35,6 +36,9 @@ check: setup-dev
 
 quick: setup-dev
 	$(BIN)/python -m pytest -m "not slow"
+
+search: setup-dev
+	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
 BENCHES := vad stt piper engines demo serve

@@ -112,7 +112,7 @@ def test_settings_are_checked(first_unit_min_words: int, max_unit_chars: int) ->
         Sentences(first_unit_min_words, max_unit_chars)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=texts, data=st.data())
 def test_no_word_is_lost_or_said_twice(text: str, data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=8))
@@ -130,7 +130,7 @@ def test_no_word_is_lost_or_said_twice(text: str, data: st.DataObject) -> None:
         assert [word for unit in units for word in words(unit.text)] == words(whole)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts, st.integers(20, 80))
 def test_units_are_bounded_and_pronounceable(text: str, max_unit_chars: int) -> None:
     for unit in units_of(tokens_of(text), max_unit_chars=max_unit_chars):

@@ -36,7 +36,9 @@ def answered(said: str) -> str:
 
 def in_words(value: Fraction) -> str:
     """As a recognizer writes it: no hyphens, no commas."""
-    return str(num2words(float(value) if value.denominator > 1 else int(value))).replace("-", " ").replace(",", "")
+    size = abs(value)
+    words = str(num2words(float(size) if size.denominator > 1 else int(size))).replace("-", " ").replace(",", "")
+    return f"minus {words}" if value < 0 else words  # num2words loses the sign between -1 and 0
 
 
 tenths = st.integers(-99_999, 99_999).map(lambda number: Fraction(number, 10))

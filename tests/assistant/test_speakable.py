@@ -140,20 +140,20 @@ def test_plain_words_are_not_held_at_all() -> None:
     assert [out.feed(token) for token in ["The", " museum", " opens", "!"]] == ["The", " museum", " opens", "!"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_the_cut_into_tokens_does_not_matter(text: str, sizes: list[int]) -> None:
     assert stream(text, sizes) == speakable(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(markdown)
 def test_doing_it_twice_changes_nothing(text: str) -> None:
     once = speakable(text)
     assert speakable(once) == once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=100))
 def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
     assert not set(speakable(text)) & set("`[]*_\\^|\u200b\ufeff\x00")

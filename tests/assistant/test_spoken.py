@@ -61,14 +61,14 @@ def test_an_unknown_language_is_left_alone(language: str) -> None:
     assert spoken("It is 5 km, Dr. Gray & AWS.", language) == "It is 5 km, Dr. Gray & AWS."
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=80), LANGUAGES)
 def test_anything_is_taken(text: str, language: str) -> None:
     heard = spoken(text, language)
     assert bool(heard.strip()) == bool(text.strip())
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=800)
 @given(st.lists(st.tuples(PIECES, st.sampled_from((" ", " ", " ", ""))), max_size=12), LANGUAGES)
 def test_twice_is_once(pieces: list[tuple[str, str]], language: str) -> None:
     text = "".join(piece + space for piece, space in pieces)
@@ -77,7 +77,7 @@ def test_twice_is_once(pieces: list[tuple[str, str]], language: str) -> None:
     assert any(map(str.isalnum, heard)) >= any(map(str.isalnum, text))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.from_regex(r"[a-zäöüßéñ]{1,12}[,!?]?", fullmatch=True), max_size=12), LANGUAGES)
 def test_words_stay_as_they_are(words: list[str], language: str) -> None:
     assert spoken(" ".join(words), language) == " ".join(words)

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.turn_end import (
@@ -48,7 +48,6 @@ def evidences(draw: st.DrawFn) -> Evidence:
     )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(evidences(), st.floats(0, 3000))
 def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: Evidence, more_ms: float) -> None:
     estimator = fitted_turn_end()
@@ -59,7 +58,6 @@ def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: Evid
         assert patience.floor_ms <= hangover_ms(now, patience) <= patience.ceiling_ms
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
 def test_the_wait_falls_with_the_probability(
     one: float, other: float, silence_ms: float, excess_ms: float, patience: Patience
@@ -69,7 +67,6 @@ def test_the_wait_falls_with_the_probability(
     assert waits[0] >= waits[1]
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(evidences(), st.floats(0, 500))
 def test_an_estimate_without_news_does_not_move_the_end(evidence: Evidence, more_ms: float) -> None:
     """Judged again later in the same silence with the same evidence, the turn ends at the same sample."""
@@ -80,7 +77,6 @@ def test_an_estimate_without_news_does_not_move_the_end(evidence: Evidence, more
         assert hangover_ms(early, BALANCED) == pytest.approx(hangover_ms(later, BALANCED), abs=0.1)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.floats(0, 1), st.floats(0, 2000))
 def test_patience_waits_longer(probability: float, silence_ms: float) -> None:
     waits = [hangover_ms(Estimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]

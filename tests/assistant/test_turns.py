@@ -768,7 +768,7 @@ stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_si
 hangovers = st.integers(100, 1500)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     stretches=stretches,
     hangover_ms=hangovers,

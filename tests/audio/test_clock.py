@@ -11,7 +11,7 @@ from audio.units import Samples, s_of_samples
 BLOCK = 320
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     drift_ppm=st.floats(-200, 200),
     jitter_ms=st.floats(0, 80),

@@ -30,7 +30,7 @@ def kept(frames: list[Frame]) -> list[Frame]:
     return [Frame(frame.start, frame.pcm.copy(), frame.invented) for frame in frames]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rate_hz=st.sampled_from(RATES),
     channels=st.sampled_from([0, 1, 2, 6]),
@@ -53,7 +53,7 @@ def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: li
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes=st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
     line = MicrophoneLine(16_000)
@@ -180,7 +180,7 @@ def test_one_idle_gives_at_most_a_second() -> None:
     assert len(frames) == pytest.approx(10.0 / 0.02, abs=3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rate_hz=st.sampled_from(RATES),
     events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.booleans()), max_size=40),
@@ -221,7 +221,7 @@ def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) 
     assert peak - before < 65_536
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rate_hz=st.sampled_from([16_000, 24_000, 44_100]),
     events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "finish"]))),

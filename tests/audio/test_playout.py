@@ -115,7 +115,7 @@ class AgainstAModel(RuleBasedStateMachine):
             )
 
 
-AgainstAModel.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+AgainstAModel.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 TestAgainstAModel = AgainstAModel.TestCase
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.frame import Frame
@@ -75,7 +75,6 @@ def test_memory_is_bounded_and_forgotten() -> None:
     assert not track.pitch.any()
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.sampled_from([0, 1, -1, 32767, -32768]), min_size=1, max_size=8), st.floats(0, 1))
 def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None:
     track = ProsodyTrack()

@@ -69,7 +69,7 @@ def test_neither_gain_nor_silence_before_changes_the_end() -> None:
         assert getattr(loud, name) == pytest.approx(getattr(soft, name), abs=0.6), name
 
 
-@settings(deadline=None, max_examples=60)  # the machine may be busy
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 12)), min_size=1, max_size=8),
     st.integers(0, 3000),

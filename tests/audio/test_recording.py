@@ -222,7 +222,7 @@ def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 1_000_000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(["wav", "flac", "ogg"]),
     changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6),

@@ -26,7 +26,7 @@ def read(path: Path) -> npt.NDArray[np.int16]:
     return sound
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(click=st.integers(0, 47_999), block=st.integers(100, 5000), origin=st.integers(0, 100_000))
 def test_a_click_lands_where_it_belongs(tmp_path: Path, click: int, block: int, origin: int) -> None:
     sound = np.zeros(48_000, np.int16)

@@ -171,7 +171,7 @@ class TestUnit:
         with asyncio.Runner() as runner:
             runner.run(voice.load())
 
-            @settings(max_examples=60, deadline=None)
+            @settings(max_examples=60)
             @given(st.text(max_size=40))
             def check(text: str) -> None:
                 check_unit(text, runner.run(said(voice, text)))

@@ -164,7 +164,7 @@ def _assemble(pieces: list[tuple[int, int, int, int]]) -> Pcm:
 
 
 @every_engine
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(pieces=st.lists(_PIECE, min_size=1, max_size=5), start=st.integers(0, 10**9))
 def test_edges_keep_their_promises(name: str, pieces: list[tuple[int, int, int, int]], start: int) -> None:
     pcm = _assemble(pieces)
@@ -180,7 +180,7 @@ def test_edges_keep_their_promises(name: str, pieces: list[tuple[int, int, int, 
 
 
 @every_engine
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(first=st.lists(_PIECE, min_size=1, max_size=3), second=st.lists(_PIECE, min_size=1, max_size=3))
 def test_reset_forgets_everything(
     name: str, first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]

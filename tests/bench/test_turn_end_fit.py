@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.turn_end_fit import area, fitted, folds, held_out, interval, signed
@@ -62,7 +62,6 @@ def test_an_interval_holds_its_area_and_is_the_same_again() -> None:
     assert (low, high) == interval(scores, ends, speakers, draws=100)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.sampled_from([f"s{number}" for number in range(12)]), min_size=1, max_size=60), st.integers(2, 5))
 def test_a_speaker_is_in_one_fold(speakers: list[str], count: int) -> None:
     fold = folds(speakers, count, seed=1)

@@ -118,7 +118,7 @@ def test_an_error_repeats_no_key() -> None:
     assert KEY not in str(refused.value)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @example("http://xn--/")
 @example("//:@")
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20))

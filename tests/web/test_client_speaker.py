@@ -438,7 +438,7 @@ _ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_ACTIONS, st.booleans())
 def test_whatever_happens_what_is_told_was_sent_before_and_only_grows(
     actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool

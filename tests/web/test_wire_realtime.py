@@ -267,7 +267,7 @@ CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.data_too_large])
 @given(st.data())
 def test_any_conversation_is_a_story_that_holds(data: st.DataObject) -> None:
     """The client checks each event: its shape, one response at a time, deltas and their sum, the chain of items."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from wire_client import SERVICE, Client, check_shape
 
@@ -285,7 +285,6 @@ CONFIGS = st.builds(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(CONFIGS)
 def test_a_session_sent_back_as_it_was_shown_changes_nothing_and_is_as_the_sdk_types_it(config: SessionConfig) -> None:
     shown: Json = session_object(Session("s1", SERVICE), config)
