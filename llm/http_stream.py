@@ -55,7 +55,11 @@ class HttpStream:
         headers: Mapping[str, str],
         connect_timeout_s: float,
     ) -> None:
-        """`base` as `base_url_of` gives it. Raises ValueError for what HTTP cannot carry."""
+        """`base` as `base_url_of` gives it. Raises ValueError for what HTTP cannot carry, or can never work."""
+        if not connect_timeout_s > 0:
+            raise ValueError(
+                f"llm endpoint {endpoint!r}: connect_timeout_s must be greater than 0, not {connect_timeout_s}"
+            )
         self.where = str(base.copy_with(query=None))
         self._endpoint = endpoint
         self._base = base
@@ -93,18 +97,20 @@ class HttpStream:
                 finally:
                     await response.aclose()
 
-    async def post(self, route: str, body: bytes, *, private: Sequence[str]) -> AsyncGenerator[Queued | Sent | bytes]:
+    async def post(
+        self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Queued | Sent | bytes]:
         """Queued, Sent, then the body of a 200 answer, as it comes. The caller brings the deadlines.
 
         Closing the generator closes the connection unless the body was read to its end. `private`: texts that
-        no error may quote. Raises LlmError.
+        no error may quote. `headers`: of this request alone, as a signature. Raises LlmError.
         """
         progress = Progress(self._handshakes)
         request = self._client.build_request(
             "POST",
             route_url(self._base, route),
             content=body,
-            headers={"content-type": "application/json"},
+            headers={"content-type": "application/json", **(headers or {})},
             extensions={"trace": progress.trace},
         )
         async with self._slots:

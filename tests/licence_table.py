@@ -26,6 +26,8 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         # Windows and the browser only, so not installed here; read in their wheels.
         "colorama": "BSD-3-Clause",
         "httpx2-jsfetch": "BSD-3-Clause",
+        # "BSD License"; the licence file has three clauses.
+        "jinja2": "BSD-3-Clause",
         # The metadata holds the whole text.
         "contourpy": "BSD-3-Clause",
         "cycler": "BSD-3-Clause",
@@ -66,6 +68,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "hassil": "matching sentences to the built-in skills",
         "hatchling": "building the package",
         "httpx": "the client of language models",
+        "jinja2": "chat templates of models without a route for messages",
         "matplotlib": "plots",
         "num2words": "numbers as spoken words",
         "numpy": "samples",

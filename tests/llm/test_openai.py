@@ -32,7 +32,7 @@ from llm_server import (
     usage,
 )
 
-from llm import http_stream, openai
+from llm import http_stream, paced
 from llm.chat import ChatEvent, Finished, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.openai import OpenAIChat
@@ -210,7 +210,7 @@ def test_body_that_ends_with_the_connection() -> None:
 
 
 def test_token_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "USAGE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
     assert events_of((HEAD, chunk(event("Hi") + event(finish="stop")), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
 
 
