@@ -47,13 +47,13 @@ bench: setup-dev
 	@set -e; for name in $(BENCHES); do echo "== bench.$$name"; $(BIN)/python -m bench.$$name; done
 
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
-# a word of which index they came from.
+# a word of which index they came from. What is tested is what runs: the development lock decides.
 UPGRADE :=
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet $(UPGRADE)
 
 lock:
-	$(LOCK) pyproject.toml --group build --output-file requirements.lock
 	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
+	$(LOCK) pyproject.toml --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

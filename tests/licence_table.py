@@ -41,6 +41,8 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
         # "BSD"; LICENSE holds two clauses for the recognizer, three for the WebRTC detector inside.
         "pocketsphinx": "BSD-2-Clause AND BSD-3-Clause",
+        # "Dual License"; LICENSE lets one choose.
+        "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
         # "MIT"; LICENSE adds WebRTC's three clauses.
         "webrtcvad-wheels": "MIT AND BSD-3-Clause",
     }
