@@ -1,0 +1,125 @@
+"""The deadlines of an answer: on its first content token and between content tokens, whatever else comes meanwhile.
+
+httpx's own read timeout is between bytes, so that keep-alive comments of a stalled service would renew it for ever.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from llm.chat import ChatEvent, Finished, Queued, Sent
+from llm.errors import LlmError, LlmTooSlow
+
+USAGE_TIMEOUT_S = 0.5
+"""From the model's last word to the token counts and the end mark, which are due at once; no answer hangs on them."""
+
+DRAIN_TIMEOUT_S = 0.05
+"""From the end mark to the end of the body, after which the connection can be used again."""
+
+SPOKEN_TOO_SLOW = "My language model did not answer in time."
+SPOKEN_STALLED = "My language model stopped in the middle of its answer."
+
+
+class Reading(Protocol):
+    """The meaning of one answer's bytes, as a service writes them. No I/O."""
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete, and only counts and end marks are still to come."""
+        ...
+
+    def feed(self, data: bytes) -> Iterable[ChatEvent]:
+        """Take the next bytes, cut anywhere. Raises LlmError."""
+        ...
+
+    def end(self) -> Iterable[ChatEvent]:
+        """The body has ended, or is given up after `finishing`: Finished, unless it was given. Raises LlmError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the parts of an answer may take.
+
+    Attributes:
+        endpoint: Its name in the configuration.
+        where: Its address for people.
+        first_token_timeout_s: From the call to the first content token, waiting for a connection included.
+        token_gap_timeout_s: From when one content token was taken to the next.
+    """
+
+    endpoint: str
+    where: str
+    first_token_timeout_s: float
+    token_gap_timeout_s: float
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, naming the endpoint and the setting, for what can never work."""
+        for setting in ("first_token_timeout_s", "token_gap_timeout_s"):
+            if not (value_s := getattr(self, setting)) > 0:
+                raise ValueError(f"llm endpoint {self.endpoint!r}: {setting} must be greater than 0, not {value_s}")
+
+    def too_slow(self, waiting_for: str) -> LlmTooSlow:
+        """The error for a wait that took too long."""
+        gap = waiting_for == "next content token"
+        limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
+        value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
+        text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
+        return LlmTooSlow(
+            self.endpoint,
+            f"{text}: see the server's load, or raise {limit}",
+            spoken=SPOKEN_STALLED if gap else SPOKEN_TOO_SLOW,
+            retryable=True,
+        )
+
+
+async def paced(
+    arriving: AsyncGenerator[Queued | Sent | bytes], reading: Reading, pace: Pace
+) -> AsyncGenerator[ChatEvent]:
+    """The events of an answer, in time.
+
+    Args:
+        arriving: As from `HttpStream.post`; it is closed here. Read to its end: leaving at Finished, too, costs the
+            connection.
+        reading: What the bytes mean.
+        pace: The deadlines; that on the first token counts from the first pull.
+
+    Raises:
+        LlmError: What `arriving` or `reading` raises, and LlmTooSlow.
+    """
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + pace.first_token_timeout_s
+    waiting_for = "connection"
+    async with aclosing(arriving):
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    item = await anext(arriving, None)
+            except TimeoutError as error:
+                if not reading.finishing:
+                    raise pace.too_slow(waiting_for) from error
+                item = None
+            if isinstance(item, Queued | Sent):
+                yield item
+                waiting_for = "first content token"
+                continue
+            was_finishing = reading.finishing
+            for event in reading.end() if item is None else reading.feed(item):
+                yield event
+                if isinstance(event, Finished):
+                    await _drain(arriving)
+                    return
+                # Counted from when the listener comes back: its own time is not the service's.
+                deadline_s = loop.time() + pace.token_gap_timeout_s
+                waiting_for = "next content token"
+            if reading.finishing and not was_finishing:
+                deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
+
+
+async def _drain(arriving: AsyncGenerator[Queued | Sent | bytes]) -> None:
+    with suppress(LlmError, TimeoutError):
+        async with asyncio.timeout(DRAIN_TIMEOUT_S):
+            async for _ in arriving:
+                pass
