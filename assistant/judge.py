@@ -100,8 +100,11 @@ class Judge:
     def ended(self, *, turn: bool) -> None:
         """What was said is over; `turn`: and it was one."""
         self._onset = self._silent_since = self._silence = None
-        if turn:
-            self._habits = self._habits.with_turn()
+        self._habits = self._habits.with_turn() if turn else self._habits.without_turn()
+
+    def went_on(self) -> None:
+        """The speaker went on with the turn that was taken for over."""
+        self._habits = self._habits.with_return()
 
     def assistant_said(self, text: str) -> None:
         """What of the reply was heard: a question expects an answer."""

@@ -283,6 +283,8 @@ class Session:
                 self.recorder.drop(effect.reply, self._now_s(), effect.why)
             case Retract():
                 self._retract(effect)
+                if self._judge is not None:
+                    self._judge.went_on()
             case Interrupt():
                 self._interrupt(effect)
             case Duck():

@@ -23,6 +23,8 @@ USUAL_EXCESS_MS = 650.0
 _WEIGHT = 5.0  # turns' and pauses' worth of belief in the usual, before anything is known of the speaker
 _MOST_PAUSES = 50
 _MOST_SHIFT = 1.0
+_PAUSED_IN_TURN_MS = 300.0
+_PAUSED_IN_TURN_SHIFT = -1.0
 _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
 _PHRASE_WORDS = 4
@@ -44,21 +46,36 @@ class PauseHabits:
         pauses_ms: The last fifty, each PAUSE_FROM_MS or more.
         pauses: How many in all.
         turns: How many turns were committed.
+        paused: Whether there was one of 300 ms or more in the turn at hand.
     """
 
     pauses_ms: tuple[float, ...] = ()
     pauses: int = 0
     turns: int = 0
+    paused: bool = False
 
     def with_pause(self, pause_ms: float) -> "PauseHabits":
         """After a silence in which the speaker kept the turn; a shorter one than PAUSE_FROM_MS changes nothing."""
         if pause_ms < PAUSE_FROM_MS:
             return self
-        return replace(self, pauses_ms=(*self.pauses_ms, pause_ms)[-_MOST_PAUSES:], pauses=self.pauses + 1)
+        return replace(
+            self,
+            pauses_ms=(*self.pauses_ms, pause_ms)[-_MOST_PAUSES:],
+            pauses=self.pauses + 1,
+            paused=self.paused or pause_ms >= _PAUSED_IN_TURN_MS,
+        )
 
     def with_turn(self) -> "PauseHabits":
         """After a turn was committed."""
-        return replace(self, turns=self.turns + 1)
+        return replace(self, turns=self.turns + 1, paused=False)
+
+    def without_turn(self) -> "PauseHabits":
+        """After one came to nothing."""
+        return replace(self, paused=False)
+
+    def with_return(self) -> "PauseHabits":
+        """After the speaker went on with a turn that was committed: what ended it was a pause."""
+        return replace(self, turns=max(self.turns - 1, 0), pauses=self.pauses + 1, paused=True)
 
     def quantile_ms(self, share: float) -> float:
         """The length that `share` (0..1) of the pauses do not exceed; PAUSE_FROM_MS where there were none."""
@@ -76,6 +93,15 @@ class PauseHabits:
         """To be added to the logit: positive for who pauses less often than is usual; within ±1."""
         rate = (_WEIGHT * USUAL_PAUSES_PER_TURN + self.pauses) / (_WEIGHT + self.turns)
         return min(max(-log(rate / USUAL_PAUSES_PER_TURN), -_MOST_SHIFT), _MOST_SHIFT)
+
+    @property
+    def turn_shift(self) -> float:
+        """To be added to the logit, for who paused in this turn already pauses in it again.
+
+        In 89 recordings that nothing was fitted on, 32 of the first silences of 300 ms or more were pauses and 45 of
+        the 77 later ones: a difference of 0.9 in the logit.
+        """
+        return _PAUSED_IN_TURN_SHIFT if self.paused else 0.0
 
 
 def expected_answer(assistant_said: str) -> Expected:

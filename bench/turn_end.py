@@ -10,6 +10,7 @@ What was heard is kept in out/turn_end: the first run decodes every clip (minute
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from assistant.model_catalogue import SMART_TURN
 from assistant.models import installed
 from assistant.turn_end import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
-from assistant.turn_end_priors import USUAL_EXCESS_MS
+from assistant.turn_end_priors import USUAL_EXCESS_MS, PauseHabits
 from audio.smart_turn import SmartTurn
 from bench.turn_end_clips import turns, with_pauses
 from bench.turn_end_curve import Cost, Wait, cost, with_real_lengths
@@ -37,6 +38,7 @@ RIDGE = 300.0
 FOLDS, SEED = 10, 7
 FIXED_MS = (160, 200, 250, 300, 400, 500, 600, 700, 800, 1000, 1200)
 THRESHOLDS = tuple(np.arange(-1.4, 3.1, 0.2).tolist())
+CURVE_CEILING_MS = 1200.0
 
 
 def load(manifest: Path, *, tags: bool, made: bool) -> list[Moment]:
@@ -49,6 +51,12 @@ def load(manifest: Path, *, tags: bool, made: bool) -> list[Moment]:
     CACHE.mkdir(parents=True, exist_ok=True)
     chosen = natural + [copy for copy in copies if copy is not None]
     return heard_moments(chosen, CACHE, SmartTurn(path))
+
+
+def asked_once(moments: Sequence[Moment]) -> list[Moment]:
+    """As the program asks Smart Turn: at the start of a silence, and not again while it lasts."""
+    first: dict[tuple[int, int], float | None] = {}
+    return [replace(moment, smart=first.setdefault((moment.turn, moment.number), moment.smart)) for moment in moments]
 
 
 # ---- the fit ----
@@ -151,8 +159,19 @@ def key_of(moment: Moment) -> Key:
 
 
 def keyed(moments: Sequence[Moment], logits: Floats) -> dict[Key, float]:
-    """Each moment's logit."""
-    return {key_of(moment): float(logit) for moment, logit in zip(moments, logits, strict=True)}
+    """Each moment's logit, with what a pause earlier in the turn says."""
+    pauses: dict[int, dict[int, float]] = {}
+    for moment in moments:
+        if moment.label in ("pause", "made"):
+            pauses.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
+    found = {}
+    for moment, logit in zip(moments, logits, strict=True):
+        habits = PauseHabits()
+        for number, lasts_ms in pauses.get(moment.turn, {}).items():
+            if number < moment.number:
+                habits = habits.with_pause(lasts_ms)
+        found[key_of(moment)] = float(logit) + habits.turn_shift
+    return found
 
 
 def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: int) -> dict[str, dict[str, Area]]:
@@ -186,16 +205,16 @@ def waits(logits: Mapping[Key, float], patience: Patience) -> Wait:
 
 def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
     """A silence of one length ends the turn."""
-    return [(f"{ms} ms", cost(moments, waits({}, Patience(ms, ms, 0)))) for ms in FIXED_MS]
+    return [(f"{ms} ms", cost(moments, waits({}, Patience(ms, ms, ms, 0)))) for ms in FIXED_MS]
 
 
 def curves(moments: Sequence[Moment], logits: Mapping[str, Mapping[Key, float]]) -> list[Curve]:
-    """Fixed hangovers, and each source over all thresholds, between the widest floor and ceiling of the profiles."""
+    """Fixed hangovers, and each source over all thresholds, between the lowest floor and one ceiling."""
     found = [Curve("fixed", fixed(moments))]
     for source, scores in logits.items():
         points = []
         for threshold in THRESHOLDS:
-            patience = Patience(EAGER.floor_ms, PATIENT.ceiling_ms, threshold)
+            patience = Patience(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
             points.append((f"{threshold:+.2f}", cost(moments, waits(scores, patience))))
         found.append(Curve(source, points))
     return found
@@ -235,17 +254,22 @@ def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
 
 def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
     """Waits and cut-ins."""
-    print(f"\n| {title} | wait p50 / p95 ms | pauses cut | turns with a pause cut into | turns without one cut into |")
-    print("|---|---|---|---|---|")
+    print(
+        f"\n| {title} | turns without a pause: wait p50 / p95 ms, cut into | with one: cut into, p50 / p95 ms | pauses cut |"
+    )
+    print("|---|---|---|---|")
     for name, found in rows:
         print(
-            f"| {name} | {found.median_ms:.0f} / {found.p95_ms:.0f} | {100 * found.cut_pauses:.0f} % "
-            f"| {100 * found.cut_turns:.0f} % | {100 * found.cut_plain:.1f} % |"
+            f"| {name} | {found.median_ms:.0f} / {found.p95_ms:.0f}, {100 * found.cut_plain:.1f} % "
+            f"| {100 * found.cut_turns:.0f} %, {found.paused_median_ms:.0f} / {found.paused_p95_ms:.0f} "
+            f"| {100 * found.cut_pauses:.0f} % |"
         )
 
 
 def evaluate(moments: Sequence[Moment]) -> None:
     """Print the tables and draw the plots, every moment judged by a model that has not heard its speaker."""
+    again = honest(moments, "sound+text+smart")
+    moments = asked_once(moments)
     logits = {sources: honest(moments, sources) for sources in SOURCES}
     print_areas(moments, logits | {"collection and time only": deaf(moments)})
     print_reliability(moments, logits["sound+text+smart"])
@@ -261,10 +285,14 @@ def evaluate(moments: Sequence[Moment]) -> None:
         print_costs(curve.name, curve.points[:: 1 if curve.name == "fixed" else 2])
     print_costs("profile, all sources", kept)
     print_costs("profile, without Smart Turn", profiles(spoken, scores["sound+text"]))
+    print_costs("profile, Smart Turn asked again at 200 and 400 ms", profiles(spoken, keyed(moments, again)))
+    read = [moment for moment in moments if collection(moment) == "read" and not moment.made]
+    print_costs("profile, read aloud", profiles(read, scores["sound+text+smart"]))
 
 
 def judge(moments: Sequence[Moment]) -> None:
     """The shipped weights, on recordings they have not seen."""
+    moments = asked_once(moments)
     shipped = fitted_turn_end()
     logits = {}
     for sources in SOURCES:
@@ -289,7 +317,7 @@ def main() -> None:
         parser.error("judge needs --speech DIR, fit and evaluate need --pauses DIR")
     moments = load(folder / "manifest.jsonl", tags=options.what == "judge", made=options.what != "judge")
     if options.what == "fit":
-        write_weights(moments)
+        write_weights(asked_once(moments))
     elif options.what == "evaluate":
         evaluate(moments)
     else:

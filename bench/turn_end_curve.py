@@ -20,7 +20,8 @@ class Cost:
     """Of one way of waiting on one set of turns.
 
     Attributes:
-        median_ms, p95_ms: From the end of speech to the decision, turns without a cut-in.
+        median_ms, p95_ms: From the end of speech to the decision, turns without a pause and without a cut-in.
+        paused_median_ms, paused_p95_ms: The same, turns with a pause; NaN where all were cut into.
         cut_pauses: Share of the pauses of 300 ms or more in which the turn was ended.
         cut_turns: Share of the turns with such a pause that were cut into.
         cut_plain: Share of the turns without one that were cut into all the same.
@@ -28,6 +29,8 @@ class Cost:
 
     median_ms: float
     p95_ms: float
+    paused_median_ms: float
+    paused_p95_ms: float
     cut_pauses: float
     cut_turns: float
     cut_plain: float
@@ -86,11 +89,18 @@ def cost(moments: Sequence[Moment], wait: Wait) -> Cost:
         if first.lasts_ms >= PAUSE_MS and first.label in ("pause", "made"):
             pauses.append(into)
             paused[turn] = True
-    latencies = [due for turn, due in ends_ms.items() if not cut.get(turn, False)]
     with_pause = [cut.get(turn, False) for turn in ends_ms if paused.get(turn, False)]
     plain = [cut.get(turn, False) for turn in ends_ms if not paused.get(turn, False)]
-    p50, p95 = np.percentile(latencies, [50, 95]) if latencies else (float("nan"), float("nan"))
-    return Cost(float(p50), float(p95), _share(pauses), _share(with_pause), _share(plain))
+    p50, p95 = _percentiles([ms for turn, ms in ends_ms.items() if not (cut.get(turn) or paused.get(turn))])
+    late50, late95 = _percentiles([ms for turn, ms in ends_ms.items() if paused.get(turn) and not cut.get(turn)])
+    return Cost(p50, p95, late50, late95, _share(pauses), _share(with_pause), _share(plain))
+
+
+def _percentiles(values_ms: Sequence[float]) -> tuple[float, float]:
+    if not values_ms:
+        return float("nan"), float("nan")
+    p50, p95 = np.percentile(values_ms, [50, 95])
+    return float(p50), float(p95)
 
 
 def _share(values: Sequence[bool]) -> float:

@@ -55,7 +55,7 @@ def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: Evid
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     assert 0 <= now.probability <= later.probability <= 1
     for patience in PROFILES:
-        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.ceiling_ms
+        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.unfinished_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
@@ -113,7 +113,7 @@ def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> No
     over = estimator.estimate(Evidence(160, text="what time is it", known_sentence=True, smart=0.99))
     hesitates = estimator.estimate(Evidence(160, text="what is the um", smart=0.05))
     assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
-    assert hangover_ms(hesitates, BALANCED) == BALANCED.ceiling_ms
+    assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
 def test_weights_are_counted_as_they_stand() -> None:
@@ -138,4 +138,18 @@ def test_weights_without_models_are_refused() -> None:
 
 def test_a_floor_above_the_ceiling_is_refused() -> None:
     with pytest.raises(ValueError, match="floor is 500 ms"):
-        Patience(500, 400, 0)
+        Patience(500, 400, 400, 0)
+    with pytest.raises(ValueError, match="ceiling 400, that of an unfinished turn 300"):
+        Patience(200, 400, 300, 0)
+
+
+def test_who_paused_in_a_turn_is_waited_for_in_the_same_turn() -> None:
+    estimator = fitted_turn_end()
+    once = PauseHabits().with_pause(450)
+    chances = [
+        estimator.estimate(Evidence(200, text="a small coffee", habits=habits)).probability
+        for habits in (PauseHabits(), once, once.with_turn(), PauseHabits().with_turn().with_return())
+    ]
+    assert chances[1] < chances[0] - 0.15
+    assert chances[1] < chances[2] <= chances[0]
+    assert chances[3] == pytest.approx(chances[1], abs=0.02)

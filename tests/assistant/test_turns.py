@@ -502,7 +502,7 @@ def judged(scene: Scene, probability: float, silence_ms: float, segment: int = 0
     return scene.tell(Judged(at(scene.now_ms), SegmentId(segment), estimate))
 
 
-PATIENCE = Patience(floor_ms=180, ceiling_ms=900, threshold=0.8)
+PATIENCE = Patience(floor_ms=180, ceiling_ms=900, unfinished_ms=900, threshold=0.8)
 
 
 @pytest.mark.parametrize(("probability", "silence_ms"), [(0.99, 180), (0.5, 720), (0.01, 900)])
