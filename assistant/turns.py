@@ -59,7 +59,7 @@ from assistant.turn_events import (
     Unduck,
 )
 from audio.stt import SegmentId, Words
-from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_MS, Samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
 BACKCHANNELS = frozenset(
@@ -70,8 +70,12 @@ BACKCHANNELS = frozenset(
 MOST_ANNOUNCEMENTS = 20
 """Waiting for somebody to stop speaking; then the oldest are forgotten."""
 
-MOST_SPECULATIVE_ATTEMPTS = 8
-"""Of one turn: who pauses more often than this costs no more requests until the turn is over."""
+EARLY_ATTEMPTS = 8
+EARLY_ATTEMPTS_PER_S = 1.0
+"""A turn may cost this many requests before a silence is sure, and as many more for each second that it lasts."""
+
+LATE_ATTEMPT_MS = 160.0
+"""A silence that has lasted this long is worth an attempt, and an estimate, whatever the turn has cost."""
 
 
 UNSURE = 0.6
@@ -294,8 +298,9 @@ class Turns:
             return ()
         attempt, silence = turn.attempt, at - speech_end
         if attempt is None:
-            may = turn.attempts < MOST_SPECULATIVE_ATTEMPTS and silence >= samples_of_ms(speculate_ms)
-            return (self._attempt(turn, at, speech_end),) if may else ()
+            early = turn.attempts < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - turn.onset)
+            after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
+            return (self._attempt(turn, at, speech_end),) if silence >= samples_of_ms(after_ms) else ()
         if attempt.settled or not attempt.ready or silence < samples_of_ms(self.settings.settle_ms):
             return ()
         attempt.settled = True  # or will be, with the answer

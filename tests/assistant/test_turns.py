@@ -41,7 +41,7 @@ from assistant.turn_events import (
     Transcribed,
     Unduck,
 )
-from assistant.turns import MOST_SPECULATIVE_ATTEMPTS, Floor, Turns, TurnSettings
+from assistant.turns import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS, Floor, Turns, TurnSettings
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
@@ -259,13 +259,26 @@ def test_a_word_that_was_surely_heard_takes_the_floor_at_once() -> None:
 
 
 def test_attempts_before_the_endpoint_are_bounded() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
-    for _ in range(20):
-        scene.voice(200)
-        scene.silence(200)
-    assert sum(isinstance(effect, Transcribe) for effect in scene.effects) == MOST_SPECULATIVE_ATTEMPTS
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=300))
+    seconds = 0.0
+    while seconds < 20:
+        scene.voice(100)
+        scene.silence(100)
+        seconds = scene.now_ms / 1000
+    asked = sum(isinstance(effect, Transcribe) for effect in scene.effects)
+    assert asked == pytest.approx(EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * seconds, abs=1.5)
     scene.silence(400)
     assert scene.floor() is Floor.ENDED
+
+
+def test_a_turn_that_cost_much_is_still_weighed_in_a_long_silence() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=300))
+    for _ in range(30):
+        scene.voice(60)
+        scene.silence(60)
+    scene.voice(60)
+    assert scene.silence(LATE_ATTEMPT_MS - 20) == ()
+    assert [type(effect) for effect in scene.silence(20)] == [Transcribe]
 
 
 def test_a_detector_that_takes_over_in_a_pause_does_not_move_the_end() -> None:
