@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -141,6 +142,7 @@ class Workshop:
             fitted_turn_end(),
             self._listener,
             self._understands,
+            None if self._model is None else self._model.load,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
@@ -333,13 +335,12 @@ class Workshop:
     # ---- the model ----
 
     async def _make_model(self, skills: "Skills") -> ChatModel | None:
-        """The client of the endpoint that is asked; None where the skills answer alone."""
+        """The client of the endpoints; None where the skills answer alone."""
         began_s = _now_s()
         model: ChatModel | None = None
         if self.settings.llm.endpoints:
-            others = len(self.settings.llm.endpoints) - 1
-            why = "the first of [[llm.endpoints]]" + (f"; {others} more not used yet" if others else "")
-            model = self._endpoint(self.settings.llm.endpoints[0])
+            why = "as configured"
+            model = self._routed()
             await self._timed(model.load())
         else:
             why = "in place of a language model: no [[llm.endpoints]] in config.toml"
@@ -364,6 +365,36 @@ class Workshop:
             deeds.effect_of = first.effect_of
             return first
         return model
+
+    def _routed(self) -> ChatModel:
+        """One endpoint as it is, several behind a router that all conversations share."""
+        from llm.hedging import HedgeBudget
+        from llm.router import Router
+        from llm.routing import Endpoint, Place, Routing
+
+        settings = self.settings.llm
+        models = [self._endpoint(endpoint) for endpoint in settings.endpoints]
+        if len(models) == 1:
+            return models[0]
+        endpoints = [
+            Endpoint(
+                endpoint.name,
+                endpoint.tier,
+                endpoint.weight,
+                Place(endpoint.latitude, endpoint.longitude) if endpoint.placed else None,
+                endpoint.price_in_per_million,
+                endpoint.price_out_per_million,
+            )
+            for endpoint in settings.endpoints
+        ]
+        here = Place(settings.latitude, settings.longitude) if settings.placed else None
+        try:
+            routing = Routing(
+                endpoints, settings.policy, HedgeBudget(settings.hedge_share), random.SystemRandom().random, here
+            )
+        except ValueError as error:
+            raise EngineLoadError(f"the endpoints of a language model: {error}") from error
+        return Router(models, routing, first_token_timeout_s=settings.first_token_timeout_s)
 
     def _endpoint(self, endpoint: EndpointSection) -> ChatModel:
         from llm.openai import OpenAIChat

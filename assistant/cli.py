@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from assistant.trace_cli import trace
+
 app = typer.Typer(
     name="repartee",
     help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
@@ -268,6 +270,9 @@ def remove_endpoint(name: Annotated[str, typer.Argument(help="The endpoint's nam
 
     loaded = load_settings(None, os.environ, []) if config is None else None
     remove(name, config, loaded, os.environ, Console(highlight=False))
+
+
+app.add_typer(trace, name="trace")
 
 
 def main() -> None:

@@ -112,7 +112,7 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
         for name in ENDPOINT_KEYS:
             text = str(getattr(endpoint, name))
-            value = spelled(text)
+            value = spelled(getattr(endpoint, name))
             if name == "api_key_env" and text:
                 value += " (set)" if text in loaded.keys_at_hand else " (not set)"
             if name == "url" and "?" in text:  # some services take their key as a parameter of the address

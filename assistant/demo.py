@@ -21,6 +21,7 @@ from assistant.local_servers import AUTO, Choice, choose, mention
 from assistant.screen import Screen, summary
 from assistant.settings import Settings
 from assistant.trace_file import TraceFile
+from assistant.trace_folder import Limits
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
 from audio.frame import Frame
@@ -93,7 +94,12 @@ async def demo(
             engines = await workshop.engines()
     _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
     screen = Screen(console)
-    trace = TraceFile(loaded.settings.trace.dir, build.conversation_name(), lambda what: screen.show(Trouble(what)))
+    trace = TraceFile(
+        loaded.settings.trace.dir,
+        build.conversation_name(),
+        lambda what: screen.show(Trouble(what)),
+        Limits.of(loaded.settings.trace),
+    )
     try:
         with StereoWriter(out / "demo.wav") as tape:
             microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)

@@ -1,6 +1,6 @@
 """What a conversation runs on, and what it is asked to be like."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from assistant.deeds import Deeds
@@ -22,6 +22,7 @@ class Engines:
         turn_end: Judges whether a turn is over; None: nobody does.
         listener: Smart Turn, for the judge; None where it is not at hand.
         understands: Whether words are, whole, a sentence that needs no model.
+        warm: Opens the model's connections, or keeps them open; None: it has none.
         say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
     """
 
@@ -35,6 +36,7 @@ class Engines:
     turn_end: TurnEndEstimator | None = None
     listener: Listener | None = None
     understands: Callable[[str], bool] = lambda _text: False
+    warm: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

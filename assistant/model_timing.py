@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from assistant.latency import Span, Stage
 from assistant.trace import TurnTrace
+from llm.chat import Tried
 
 
 @dataclass(slots=True)
@@ -14,24 +15,34 @@ class ModelTiming:
     attempt: int
     since_s: float
     _last: str = "stt"
+    _queued_s: float | None = None
     _network_until_s: float | None = None
     _token_came: bool = False
     _unit_came: bool = False
+    _tries: int = 0
 
     def queued(self, now_s: float) -> None:
-        """A connection slot was got."""
-        if not self._token_came:
-            self._span("queue", now_s)
+        """A connection slot was got; of several endpoints the last one told is the one that answers."""
+        self._queued_s = now_s
 
     def sent(self, now_s: float, round_trip_s: float | None) -> None:
         """The request is on its way; without a known round trip only the sending counts as network."""
         self._network_until_s = now_s + (round_trip_s or 0.0)
+
+    def tried(self, tried: Tried) -> None:
+        """An endpoint was asked in vain: work that nothing waited for."""
+        self._tries += 1
+        name = f"asked {tried.endpoint} ({self._tries})"
+        end_s = tried.asked_at_s + tried.took_s
+        self.trace.span(self.attempt, Span(name, "llm_first_token", tried.asked_at_s, end_s, ("stt",)))
 
     def token(self, now_s: float) -> None:
         """A token came; only the first counts."""
         if self._token_came:
             return
         self._token_came = True
+        if self._queued_s is not None:
+            self._span("queue", min(now_s, self._queued_s))
         if self._network_until_s is not None:
             self._span("llm_network", min(now_s, self._network_until_s))
         self._span("llm_first_token", now_s)

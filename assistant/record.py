@@ -33,7 +33,8 @@ class TracedEvent:
     """A moment worth knowing."""
 
     name: Annotated[
-        str, "speech_start, attempt, dropped, endpoint, commit, retracted, duck, unduck, interrupt, stuck, error ..."
+        str,
+        "speech_start, attempt, dropped, endpoint, commit, tried, retracted, duck, unduck, interrupt, stuck, error ...",
     ]
     at_ms: Annotated[float, "when"]
     detail: Annotated[str, "the attempt, reason or error it is about; never what was said"]

@@ -23,7 +23,7 @@ from audio.level import OnsetFinder, amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
-from llm.chat import Answering, ChatEvent, Finished, FunctionCall, Queued, Sent, Token
+from llm.chat import Answering, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
 from llm.errors import LlmError
 
 UNITS_AHEAD = 8
@@ -138,8 +138,28 @@ class Reply:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
             self.error = str(error)
+            await self._break_off()
             await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)
         await self._units.put(None)
+
+    async def _break_off(self) -> None:
+        """The answer was torn: it ends with a whole sentence, unless the voice has begun with the next."""
+        if not self.spoken:
+            return
+        torn = self._sentences.finish()
+        whole = max((at for at, unit in enumerate(torn, 1) if _ends_sentence(unit.text)), default=0)
+        for unit in torn[:whole]:
+            await self._put(unit)
+        if whole:
+            return
+        waiting: list[Unit | None] = []
+        while not self._units.empty():
+            waiting.append(self._units.get_nowait())
+        while waiting and waiting[-1] is not None and not waiting[-1].ends_sentence:
+            waiting.pop()
+            self._written -= 1
+        for kept in waiting:
+            self._units.put_nowait(kept)
 
     async def _say(self, text: str) -> None:
         await self._put(Unit(text=text, index=self._written, ends_sentence=True))
@@ -154,10 +174,12 @@ class Reply:
         match event:
             case Answering():
                 self.answered_by = event.by
+            case Tried():
+                self._tried(event, now_s, timing)
             case Queued():
-                timing.queued(now_s)
+                timing.queued(now_s if event.at_s is None else event.at_s)
             case Sent():
-                timing.sent(now_s, event.round_trip_s)
+                timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
             case Token():
                 timing.token(now_s)
                 return self._sentences.feed(event.text) if self.spoken else self._as_it_comes(event.text)
@@ -170,6 +192,15 @@ class Reply:
             case _:
                 assert_never(event)
         return ()
+
+    def _tried(self, tried: Tried, now_s: float, timing: ModelTiming) -> None:
+        """Into the trace: the event says what came of it, and a span how long that took."""
+        cost = f", {tried.extra_tokens} tokens in vain" if tried.extra_tokens else ""
+        price = f" ({tried.extra_cost:.6f})" if tried.extra_cost else ""
+        took = f"{tried.why}, {tried.outcome} after {tried.took_s * 1000:.0f} ms"
+        self.trace.event("tried", now_s, f"attempt {self.id.attempt}: {tried.endpoint}: {took}{cost}{price}")
+        if tried.outcome != "answered":
+            timing.tried(tried)
 
     def _as_it_comes(self, text: str) -> tuple[Unit, ...]:
         return (Unit(text=text, index=self._written, ends_sentence=False),)
@@ -287,6 +318,12 @@ class Reply:
     def words_heard(self) -> int:
         """Whole words that were heard so far."""
         return self.script.words_heard(self.played)
+
+
+def _ends_sentence(text: str) -> bool:
+    """Whether a torn answer may end with this: not where a number may have gone on behind its full stop."""
+    bare = text.rstrip("\"'’”»)）」』")
+    return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
 
 
 async def recite(text: str, by: str) -> AsyncGenerator[ChatEvent]:

@@ -69,6 +69,7 @@ from assistant.turn_events import (
     Unduck,
 )
 from assistant.turns import Floor, Turns
+from assistant.warmth import Warmth
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker
@@ -113,6 +114,7 @@ class Session:
     _ears: Ears = field(init=False)
     _mouth: Restarting = field(init=False)
     _judge: Judge | None = None
+    _warmth: Warmth | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
@@ -136,6 +138,8 @@ class Session:
                 self._judged,
                 self._trouble,
             )
+        if self.engines.warm is not None:
+            self._warmth = Warmth(self.engines.warm)
         self.speaker.on_played = self._played
 
     async def run(self) -> None:
@@ -155,6 +159,8 @@ class Session:
         self._ears.restarting.tasks = self._mouth.tasks = self._tasks
         if self._judge is not None:
             self._judge.tasks = self._tasks
+        if self._warmth is not None:
+            self._warmth.tasks = self._tasks
         sound = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
             self._tell(Asked(self._at, "greeting", self.settings.greeting))
@@ -259,6 +265,8 @@ class Session:
                 self._ears.open(effect.segment)
                 if self._judge is not None:
                     self._judge.began(effect.onset)
+                if self._warmth is not None:
+                    self._warmth.began()
             case Started():
                 self.recorder.started(effect.turn, self._clocked(effect.onset))
                 self._heard_as = self.conversation.reserve()
@@ -278,6 +286,8 @@ class Session:
                 self.recorder.segment_ended(effect.turn, self._now_s())
                 if self._judge is not None:
                     self._judge.ended(turn=isinstance(effect, CloseSegment))
+                if self._warmth is not None:
+                    self._warmth.ended()
             case Drop():
                 self._end(effect.reply)
                 self.recorder.drop(effect.reply, self._now_s(), effect.why)
@@ -531,6 +541,8 @@ class Session:
                     self._trouble("the last reply did not end in time and was cut off")
                 self._finish(reply, "interrupted", self.conversation.heard(reply.id, reply.played, complete=False))
         self._ears.close()
+        if self._warmth is not None:
+            self._warmth.close()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()

@@ -20,6 +20,7 @@ WhisperDevice = Literal["auto", "cpu", "cuda"]
 EncoderWindow = Literal["adaptive", "full"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
 EndpointKind = Literal["openai"]
+RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
 """The silence that ends a turn, by profile, where `turn.hangover_ms` is 0."""
@@ -86,7 +87,7 @@ class TurnSection(Section):
             low=40,
             high=2000,
         ),
-    ] = 90
+    ] = 60
     max_turn_s: Annotated[
         float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
     ] = 60.0
@@ -152,7 +153,7 @@ class SttSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointSection(Section):
-    """A service that runs a language model; of several, the first is asked."""
+    """A service that runs a language model; of several, `llm.policy` says which is asked."""
 
     name: Annotated[str, About("What screen and trace call it.", pattern=r".*\S.*", form="a text, not empty")]
     kind: Annotated[EndpointKind, About("What it speaks: openai is any OpenAI-compatible service.")] = "openai"
@@ -175,6 +176,27 @@ class EndpointSection(Section):
             private=True,
         ),
     ] = ""
+    region: Annotated[str, About("Where it stands, for the reader; empty: not said.")] = ""
+    latitude: Annotated[
+        float,
+        About("Where it stands, for policy geo; 0 with longitude 0: not known.", unit="degrees", low=-90, high=90),
+    ] = 0.0
+    longitude: Annotated[float, About("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
+    tier: Annotated[
+        int, About("1 is asked first; a higher one where nobody of the lower can be asked.", low=1, high=9)
+    ] = 1
+    weight: Annotated[
+        float, About("Its share under policy weighted; 0: only where nobody else can be asked.", low=0, high=1000)
+    ] = 1.0
+    price_in_per_million: Annotated[
+        float, About("Price of a million prompt tokens, in any currency; 0: free, or not known.", low=0, high=100000)
+    ] = 0.0
+    price_out_per_million: Annotated[float, About("Price of a million tokens of answers.", low=0, high=100000)] = 0.0
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is known where it stands."""
+        return bool(self.latitude or self.longitude)
 
     def __post_init__(self) -> None:
         """Raises ValueError: the key, and what is allowed."""
@@ -206,6 +228,32 @@ class LlmSection(Section):
     max_history_turns: Annotated[
         int, About("How many turns back the model is reminded of.", unit="turns", low=1, high=1000)
     ] = 20
+    policy: Annotated[
+        RoutingPolicy,
+        About(
+            "Which of several endpoints is asked: the one with the least recent time to the first token; as that, "
+            "nearest first until it is known; in their order; by lot."
+        ),
+    ] = "latency"
+    hedge_share: Annotated[
+        float,
+        About(
+            "Share of questions, and of tokens, that may be asked of a second endpoint when the first is silent for "
+            "longer than usual; 0: never.",
+            low=0,
+            high=0.5,
+        ),
+    ] = 0.1
+    latitude: Annotated[
+        float,
+        About(
+            "Where this machine stands, for policy geo; 0 with longitude 0: not known.",
+            unit="degrees",
+            low=-90,
+            high=90,
+        ),
+    ] = 0.0
+    longitude: Annotated[float, About("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
     endpoints: tuple[EndpointSection, ...] = ()
 
     def __post_init__(self) -> None:
@@ -215,6 +263,11 @@ class LlmSection(Section):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f'endpoints: two are named "{name}"; each needs a name of its own')
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is known where this machine stands."""
+        return bool(self.latitude or self.longitude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +307,15 @@ class TraceSection(Section):
         ),
     ] = Path("traces")
     words: Annotated[bool, About("Whether traces hold the words that were said; they are personal.")] = False
+    max_mb: Annotated[
+        int,
+        About(
+            "The oldest traces go when all of them are larger; 0: no limit.", unit="MB", low=1, high=1000000, zero=True
+        ),
+    ] = 0
+    max_days: Annotated[
+        int, About("Traces older than that go; 0: none does.", unit="days", low=1, high=36500, zero=True)
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)

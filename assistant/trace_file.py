@@ -4,9 +4,11 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.record import TurnRecord
+from assistant.trace_folder import KEEP_ALL, Limits, tidy
 
 MOST_WAITING = 1000
 """Records kept while the disk is slow or full: hours of conversation. Then the oldest are dropped, and counted."""
@@ -22,12 +24,17 @@ class TraceFile:
         dropped: Records lost because the disk could not keep up.
     """
 
-    def __init__(self, directory: Path, name: str, complain: Callable[[str], None]) -> None:
-        """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails."""
+    def __init__(self, directory: Path, name: str, complain: Callable[[str], None], limits: Limits = KEEP_ALL) -> None:
+        """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails.
+
+        With its first record, traces beyond `limits` are removed from `directory`.
+        """
         self.path = directory / f"{name}.jsonl"
         self.dropped = 0
         self._complain = complain
         self._complained = False
+        self._limits = limits
+        self._tidied = limits == KEEP_ALL
         self._waiting: deque[str] = deque()
         self._came = asyncio.Event()
 
@@ -77,7 +84,18 @@ class TraceFile:
             )
             return False
         self._complained = False
+        if not self._tidied:
+            self._tidied = True
+            await self._tidy()
         return True
+
+    async def _tidy(self) -> None:
+        now_s = datetime.now(UTC).timestamp()
+        try:
+            # As with writing, the thread goes on if nobody waits any longer.
+            await asyncio.get_running_loop().run_in_executor(None, tidy, self.path, self._limits, now_s)
+        except OSError as error:
+            self._say(f"{self.path.parent}: old traces cannot be removed ({error.strerror or error}).")
 
     def _say(self, what: str) -> None:
         if not self._complained:

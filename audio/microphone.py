@@ -74,6 +74,15 @@ class MicrophoneLine:
         end = Samples(self._origin + self._resampler.received)
         return Samples(end - self.filled.before(end))
 
+    @property
+    def silent_from_s(self) -> float:
+        """Loop time until which `idle` puts nothing in, if no sound comes: before it need not be called."""
+        return 0.0 if self._last_arrival_s is None else self._last_arrival_s + self._patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+
     def push(self, block: npt.NDArray[np.int16], arrival_s: float) -> list[Frame]:
         """The frames that a block completes.
 
@@ -110,8 +119,7 @@ class MicrophoneLine:
         """
         if self._last_arrival_s is None:
             self._last_arrival_s = now_s
-        patience_s = min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
-        if now_s - self._last_arrival_s < patience_s:
+        if now_s - self._last_arrival_s < self._patience_s:
             return []
         if not self.clock.running:
             self.clock.observe(Samples(0), self._last_arrival_s)  # no sound ever came: the line begins here

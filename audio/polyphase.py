@@ -30,7 +30,7 @@ def phases(from_hz: int, to_hz: int) -> int:
 
 
 class Polyphase:
-    """One stream, float32 of full scale ±1, block by block. Output sample k is the sound at k / to_hz."""
+    """One stream, float32 of any scale, block by block. Output sample k is the sound at k / to_hz."""
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         """Begin. `phases(from_hz, to_hz)` is best small."""
@@ -48,8 +48,9 @@ class Polyphase:
 
     def push(self, sound: Float32) -> Float32:
         """Take the next samples (n,); give what is ready."""
-        pieces = [self._push(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)]
-        return np.concatenate(pieces) if pieces else np.zeros(0, np.float32)
+        if len(sound) <= _PIECE:
+            return self._push(sound)
+        return np.concatenate([self._push(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)])
 
     def finish(self, samples: int) -> Float32:
         """So many more, as if silence followed."""
@@ -61,15 +62,14 @@ class Polyphase:
         since, self._taken = self._taken, self._taken + len(sound)
         self._before = known[len(sound) :].copy()
         # Output k hears the inputs up to (k · down + centre) / up.
-        ready = max(self._given, -(-(self._taken * self._up - self._centre) // self._down))
-        at = np.arange(self._given, ready) * self._down + self._centre
-        self._given = ready
-        out = np.empty(len(at), np.float32)
+        first, self._given = self._given, max(self._given, -(-(self._taken * self._up - self._centre) // self._down))
+        out = np.empty(self._given - first, np.float32)
         # Every filter at every input, and then those that are wanted: more sums than needed, but in one go each.
-        for phase, taps in enumerate(self._filters):
-            mine = at % self._up == phase
-            if len(sound):
-                out[mine] = np.correlate(known, taps, "valid")[at[mine] // self._up - since]
+        for turn in range(min(self._up, len(out))):
+            newest, phase = divmod((first + turn) * self._down + self._centre, self._up)
+            mine = out[turn :: self._up]
+            sums = np.correlate(known, self._filters[phase], "valid")
+            mine[:] = sums[newest - since :: self._down][: len(mine)]
         return out
 
 

@@ -24,8 +24,16 @@ def mixdown(block: npt.NDArray[np.int16]) -> Pcm:
 
 def to_pcm(sound: Float32) -> Pcm:
     """Floats of full scale ±1 to int16, rounded and clipped. Shape is kept."""
-    scaled: Float32 = np.clip(np.rint(sound * np.float32(FULL_SCALE)), -FULL_SCALE, FULL_SCALE - 1)
-    return scaled.astype(np.int16)
+    return _rounded(sound * np.float32(FULL_SCALE))
+
+
+def _rounded(sound: Float32) -> Pcm:
+    """Floats of int16's own scale to int16. Overwrites them."""
+    # Without np.clip: fifty times a second and conversation, what lies around the arithmetic counts.
+    np.rint(sound, out=sound)
+    np.minimum(sound, np.float32(FULL_SCALE - 1), out=sound)
+    np.maximum(sound, np.float32(-FULL_SCALE), out=sound)
+    return sound.astype(np.int16)
 
 
 def to_float(pcm: npt.NDArray[np.int16]) -> Float32:
@@ -82,7 +90,7 @@ class StreamResampler:
         self._taken += len(pcm)
         out = pcm
         if self._short is not None:
-            out = to_pcm(self._short.push(to_float(pcm)))
+            out = _rounded(self._short.push(pcm.astype(np.float32)))
         elif self._stream is not None:
             out = to_pcm(self._stream.resample_chunk(to_float(pcm)))
         self._given += len(out)
@@ -90,12 +98,12 @@ class StreamResampler:
 
     def flush(self) -> Pcm:
         """What was held back: afterwards exactly `received` samples were given. Then ready for a new sound."""
-        rest = _NOTHING
+        rest = np.zeros(0, np.int16)
         if self._short is not None:
-            rest = self._short.finish(self.received - self._given)
+            rest = _rounded(self._short.finish(self.received - self._given))
             self._short.clear()
         elif self._stream is not None:
-            rest = self._stream.resample_chunk(_NOTHING, last=True)
+            rest = to_pcm(self._stream.resample_chunk(_NOTHING, last=True))
             self._stream.clear()
         self._taken = self._given = 0
-        return to_pcm(rest)
+        return rest

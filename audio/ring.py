@@ -46,7 +46,8 @@ class Ring:
         at = (start + len(pcm) - len(kept)) % capacity
         first = min(len(kept), capacity - at)
         self._kept[at : at + first] = kept[:first]
-        self._kept[: len(kept) - first] = kept[first:]
+        if first < len(kept):
+            self._kept[: len(kept) - first] = kept[first:]
         self._end = Samples(start + len(pcm))
         self._length = min(capacity, self._length + len(pcm))
 

@@ -129,7 +129,10 @@ async def calling(url: str, room: Pcm, *, duck: bool = True) -> AsyncGenerator[C
     async with connect(
         url, compression=None, max_size=None, max_queue=None, open_timeout=CONNECT_TIMEOUT_S, close_timeout=2
     ) as socket:
-        await socket.send(json.dumps({"type": "session.update", "session": session}))
+        try:
+            await socket.send(json.dumps({"type": "session.update", "session": session}))
+        except ConnectionClosed as error:
+            raise CallLostError(str(error)) from error
         caller = Caller(socket, Mouth(room))
         try:
             async with asyncio.TaskGroup() as hands:

@@ -1,16 +1,19 @@
 """A language model that takes as long as it is told to: an OpenAI-compatible endpoint for measuring what is around one.
 
     python -m bench.controlled_llm [--port 9101] [--ttft-ms 100] [--tokens-per-s 50] [--reply TEXT] [--log FILE]
+        [--connect-ms 0] [--rtt-ms 0] [--slow-rate 0] [--slow-ms 1500] [--keepalive-s 5] [--fault KIND:N]
 
 Answers `POST …/chat/completions` (streamed) and `GET …/models` on loopback. In the reply, {last} is the last word of
 the last user message and {count} the number of its words, so that a listener can tell what the model was asked.
-`POST …/control` with a JSON object of `ttft_ms`, `tokens_per_s` and `reply` changes them for the requests that follow.
+`POST …/control` with a JSON object of fields of its manner (`ttft_ms`, `reply` ...) changes them for later requests.
 The log has one JSON line for each answer, also for those that the client gave up. Prints its address once it listens.
 """
 
 import argparse
 import asyncio
 import json
+import random
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,10 +23,12 @@ from typing import Any
 
 REPLY = "Last word {last}, of {count}. Anything else?"
 
-IDLE_S = 5.0
-"""An idle connection is closed after it, as many servers do."""
+FAULT = re.compile(r"|status:[45]\d\d|(drop|stall)-after:\d+|garbage")
+"""None; an HTTP status; the connection torn, or silence, after so many tokens; a web page."""
 
 LONGEST_BODY = 16 << 20
+
+STALL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +39,35 @@ class Manner:
         ttft_ms: From the whole request to the first token.
         tokens_per_s: After it. A token is a word.
         reply: What it says, with {last} and {count}.
+        connect_ms: Added to the first request of a connection, as TCP and TLS to a far place would.
+        rtt_ms: Added to every request, also to those that keep a connection warm: a far network.
+        slow_rate: Share of answers whose first token is `slow_ms` later.
+        slow_ms: How much later.
+        keepalive_s: An idle connection is closed after it; many servers take 5 s.
+        fault: "", "status:503", "drop-after:3", "stall-after:0" or "garbage".
     """
 
     ttft_ms: float = 100.0
     tokens_per_s: float = 50.0
     reply: str = REPLY
+    connect_ms: float = 0.0
+    rtt_ms: float = 0.0
+    slow_rate: float = 0.0
+    slow_ms: float = 1500.0
+    keepalive_s: float = 5.0
+    fault: str = ""
+
+    @property
+    def fault_after(self) -> tuple[str, int]:
+        """The kind of fault, and its number."""
+        kind, _, number = self.fault.partition(":")
+        return kind, int(number or 0)
 
     def __post_init__(self) -> None:
+        if min(self.connect_ms, self.rtt_ms, self.slow_ms) < 0 or self.keepalive_s <= 0 or not 0 <= self.slow_rate <= 1:
+            raise ValueError(f"{self}: delays must be at least 0, keepalive_s above 0, slow_rate from 0 to 1")
+        if not FAULT.fullmatch(self.fault):
+            raise ValueError(f"{self}: fault must be empty, status:N, drop-after:N, stall-after:N or garbage")
         if not (self.ttft_ms >= 0 and self.tokens_per_s > 0 and self.reply.strip()):
             raise ValueError(f"{self}: ttft_ms must be at least 0, tokens_per_s above 0, and reply not empty")
 
@@ -88,23 +115,25 @@ class ControlledLlm:
         manner: Of the requests to come.
     """
 
-    def __init__(self, manner: Manner, log: Callable[[Answer], None]) -> None:
-        """`log` is told of each answer."""
+    def __init__(self, manner: Manner, log: Callable[[Answer], None], *, seed: int = 1) -> None:
+        """`log` is told of each answer; `seed` is of the chance by which some are slow."""
         self.manner = manner
         self._log = log
+        self._luck = random.Random(seed)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until it is idle for too long or the client leaves."""
+        delay_ms = self.manner.connect_ms
         try:
-            while await self._one_request(reader, writer):
-                pass
+            while await self._one_request(reader, writer, delay_ms):
+                delay_ms = 0.0
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass
         finally:
             writer.close()
 
-    async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        async with asyncio.timeout(IDLE_S):
+    async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connect_ms: float) -> bool:
+        async with asyncio.timeout(self.manner.keepalive_s):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             method, path, _ = head.split(" ", 2)
             fields = dict(line.lower().split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
@@ -112,6 +141,8 @@ class ControlledLlm:
             if length > LONGEST_BODY:
                 raise ConnectionError("a request that long is none of ours")
             body = await reader.readexactly(length)
+        if not path.endswith("/control"):
+            await asyncio.sleep((connect_ms + self.manner.rtt_ms) / 1000)
         if method == "GET" and path.endswith("/models"):
             return await _json(writer, "200 OK", {"object": "list", "data": [{"id": "controlled", "object": "model"}]})
         if method == "POST" and path.endswith("/control"):
@@ -132,11 +163,22 @@ class ControlledLlm:
         manner, came_s, at_s = self.manner, loop.time(), datetime.now(UTC).timestamp()
         asked = last_asked(request.get("messages"))
         sent, first_token_ms, whole = 0, None, False
+        kind, number = manner.fault_after
+        ttft_ms = manner.ttft_ms + (manner.slow_ms if self._luck.random() < manner.slow_rate else 0.0)
         try:
+            if kind == "status":
+                return await _json(writer, f"{number} Injected", {"error": {"message": "injected"}})
+            if kind == "garbage":
+                return await _page(writer)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
             for token in tokens_of(manner, asked):
-                due_s = came_s + manner.ttft_ms / 1000 + sent / manner.tokens_per_s
+                due_s = came_s + ttft_ms / 1000 + sent / manner.tokens_per_s
+                if kind == "stall-after" and sent >= number:
+                    due_s += STALL_S
                 if await _left_before(due_s, reader):
+                    return False
+                if kind == "drop-after" and sent >= number:
+                    writer.transport.abort()
                     return False
                 first_token_ms = first_token_ms or (loop.time() - came_s) * 1000
                 _event(writer, {"content": token} if sent else {"role": "assistant", "content": token})
@@ -166,6 +208,13 @@ async def _json(writer: asyncio.StreamWriter, status: str, value: object) -> boo
     data = json.dumps(value).encode()
     head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
     writer.write(head.encode() + data)
+    await writer.drain()
+    return True
+
+
+async def _page(writer: asyncio.StreamWriter) -> bool:
+    page = b"<!doctype html><title>Sign in</title>"
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: %d\r\n\r\n%b" % (len(page), page))
     await writer.drain()
     return True
 
@@ -201,10 +250,17 @@ def main() -> None:
     parser.add_argument("--ttft-ms", type=float, default=100.0)
     parser.add_argument("--tokens-per-s", type=float, default=50.0)
     parser.add_argument("--reply", default=REPLY)
+    parser.add_argument("--connect-ms", type=float, default=0.0)
+    parser.add_argument("--rtt-ms", type=float, default=0.0)
+    parser.add_argument("--slow-rate", type=float, default=0.0)
+    parser.add_argument("--slow-ms", type=float, default=1500.0)
+    parser.add_argument("--keepalive-s", type=float, default=5.0)
+    parser.add_argument("--fault", default="")
     parser.add_argument("--log", type=Path)
-    options = parser.parse_args()
+    options = vars(parser.parse_args())
+    port, log = options.pop("port"), options.pop("log")
     try:
-        asyncio.run(run(options.port, Manner(options.ttft_ms, options.tokens_per_s, options.reply), options.log))
+        asyncio.run(run(port, Manner(**options), log))
     except KeyboardInterrupt:
         sys.exit(0)
 

@@ -21,7 +21,8 @@ LOOK_S = 0.02
 CONTROL_TIMEOUT_S = 5.0
 
 _PROC = Path("/proc")
-_SERVE = "import sys; from assistant.cli import main; sys.argv[0] = 'repartee'; main()"
+REPARTEE = ("-c", "import sys; from assistant.cli import main; sys.argv[0] = 'repartee'; main()")
+"""What runs the program, as Python's arguments; those of the program follow."""
 
 
 class NotStartedError(Exception):
@@ -83,13 +84,16 @@ async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
 
 
 @asynccontextmanager
-async def server(llm_url: str, settings: Sequence[str], said: Path) -> AsyncGenerator[Server]:
+async def server(
+    llm_url: str, settings: Sequence[str], said: Path, program: Sequence[str] = REPARTEE
+) -> AsyncGenerator[Server]:
     """`repartee serve` with all defaults but these, while the block runs. Raises NotStartedError.
 
     Args:
         llm_url: The language model that answers everything; built-in skills do not answer before it.
         settings: Further `section.key=value`.
         said: The file for what it writes on the screen.
+        program: What runs it, as `REPARTEE`.
     """
     endpoint = f'[{{name = "controlled", kind = "openai", url = "{llm_url}", model = "controlled"}}]'
     assigned = [
@@ -98,7 +102,7 @@ async def server(llm_url: str, settings: Sequence[str], said: Path) -> AsyncGene
         f"llm.endpoints={endpoint}",
         *settings,
     ]
-    command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
+    command = [sys.executable, *program, "serve", "--config", os.devnull]
     command += [part for one in assigned for part in ("--set", one)]
     bare = {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}
     loop = asyncio.get_running_loop()

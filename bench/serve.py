@@ -1,20 +1,23 @@
 """`repartee serve` from outside: recordings spoken to it in real time, and when it answers.
 
     python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
+    python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base --doc docs/performance.md
 
 Starts a controlled language model and the server with its defaults on free ports, speaks as a microphone would, and
-prints what it measured. Scenarios: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again
+prints what it measured. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again
 into its answer), hold (noise into an answer), noise (alone), sessions (eight people at once), warmup (the first turns
-after a start), sweep (time to the first token, and token rate). In --out: turns.jsonl (a line for each turn, with its
-trace), run.json, report.md and plots. `--against DIR` also prints a table beside an earlier run's --out.
+after a start), sweep (time to the first token, and token rate), profiles and engines (turns again in other settings),
+curve (what waiting costs, each source of the estimate alone and all together; computed). In --out: turns.jsonl (a line
+for each turn, with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also
+prints a table beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
 """
 
 import argparse
 import asyncio
 import os
 import shlex
+import shutil
 import sys
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -25,13 +28,18 @@ from pathlib import Path
 from bench.controlled_llm import Manner
 from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
 from bench.recordings import Recording, read_recordings
-from bench.serve_plan import QUICK, Plan, first_turns, play
+from bench.serve_compare import comparison
+from bench.serve_curve import trade_curve
+from bench.serve_doc import write_page
+from bench.serve_plan import QUICK, Plan, first_turns, play, varied
 from bench.serve_plots import plot
-from bench.serve_rows import SCENARIOS, Cost, Row, Run, Scenario, read, total, write
+from bench.serve_rows import PARTS, SCENARIOS, Cost, CurvePoint, Part, Row, Run, Scenario, read, total, write
 from bench.serve_scenarios import Stage
-from bench.serve_table import comparison, report
+from bench.serve_table import report
+from bench.serve_variants import ENGINES, PROFILES, Variant, engines_of, of_engine, of_profile, profiles_of
 
-MANIFEST = Path("tests/recordings/manifest.jsonl")
+MANIFEST = Path("bench/clips/manifest.jsonl")
+TRACES = "traces"
 
 
 @dataclass(slots=True)
@@ -60,41 +68,49 @@ class Bench:
     ready_s: float = 0.0
     engines: tuple[str, ...] = ()
 
-    async def run(self, scenarios: Sequence[Scenario]) -> None:
+    async def run(self, scenarios: Sequence[Scenario], variants: Sequence[Variant]) -> None:
         """Measure. Raises NotStartedError, httpx.HTTPError."""
         async with model(self.manner, self.out) as llm:
             on_one = [scenario for scenario in scenarios if scenario != "warmup"]
             if on_one:
                 async with self._server(llm.url) as one:
                     for scenario in on_one:
-                        await self._measure(Stage(one.url, llm, self.manner, scenario), one.pid)
+                        await self._measure(Stage(one.url, llm, self.manner, scenario), one.pid, self.plan)
             if "warmup" in scenarios:
                 for start in range(1, self.plan.starts + 1):
                     async with self._server(llm.url) as one:
-                        await self._measure(Stage(one.url, llm, self.manner, "warmup", start=start), one.pid)
+                        stage = Stage(one.url, llm, self.manner, "warmup", start=start)
+                        await self._measure(stage, one.pid, self.plan)
+            for variant in variants:
+                async with self._server(llm.url, variant) as one:
+                    for again in variant.scenarios:
+                        stage = Stage(one.url, llm, self.manner, again, variant=variant.name)
+                        await self._measure(stage, one.pid, varied(self.plan))
 
     @asynccontextmanager
-    async def _server(self, llm_url: str) -> AsyncGenerator[Server]:
-        # A turn's trace is in its row: the server's own files are only written because it always does.
-        with tempfile.TemporaryDirectory() as traces:
-            async with server(llm_url, [f"trace.dir={traces}", *self.settings], self.out / "server.log") as one:
-                if not self.engines:
-                    self.ready_s, self.engines = one.ready_s, one.engines
-                yield one
+    async def _server(self, llm_url: str, variant: Variant | None = None) -> AsyncGenerator[Server]:
+        given = variant or Variant("run", (), ())
+        # A turn's trace is in its row as well; these are for what reads traces.
+        settings = [f"trace.dir={self.out / TRACES / given.name}", *self.settings, *given.settings]
+        async with server(llm_url, settings, self.out / f"server-{given.name}.log", given.program) as one:
+            if not self.engines:
+                self.ready_s, self.engines = one.ready_s, one.engines
+            yield one
 
-    async def _measure(self, stage: Stage, pid: int) -> None:
+    async def _measure(self, stage: Stage, pid: int, plan: Plan) -> None:
         loop = asyncio.get_running_loop()
         before, began_s = cpu_of(pid), loop.time()
         await stage.model.be(self.manner)
         playing = first_turns if stage.scenario == "warmup" else play
-        rows = await playing(stage, self.recordings, self.plan)
+        rows = await playing(stage, self.recordings, plan)
         self.rows += rows
         took_s, after = loop.time() - began_s, cpu_of(pid)
-        sys.stderr.write(f"{stage.scenario}: {len(rows)} in {took_s:.0f} s\n")
+        sys.stderr.write(f"{stage.scenario} {stage.variant}".rstrip() + f": {len(rows)} in {took_s:.0f} s\n")
         if rows and before is not None and after is not None:
             cpu = after - before
-            people = self.plan.sessions if stage.scenario == "sessions" else 1
-            self.costs.append(Cost(stage.scenario, people * took_s / 60, cpu.loop_s, cpu.threads_s, cpu.engines_s))
+            people = plan.sessions if stage.scenario == "sessions" else 1
+            minutes = people * took_s / 60
+            self.costs.append(Cost(stage.scenario, minutes, cpu.loop_s, cpu.threads_s, cpu.engines_s, stage.variant))
 
 
 def measure(options: argparse.Namespace) -> Run:
@@ -108,9 +124,12 @@ def measure(options: argparse.Namespace) -> Run:
         options.set,
         options.out,
     )
+    variants = [of_profile(name) for name in options.profiles] if "profiles" in options.only else []
+    if "engines" in options.only:
+        variants += [of_engine(name, options.manifest) for name in options.engine]
     at, before, began_s = datetime.now(UTC).isoformat(), busy_of_machine(), time.monotonic()
     try:
-        asyncio.run(bench.run(options.only))
+        asyncio.run(bench.run([scenario for scenario in SCENARIOS if scenario in options.only], variants))
     except NotStartedError as error:
         raise SystemExit(f"bench.serve: {error}") from error
     took_s, cores = time.monotonic() - began_s, os.cpu_count() or 1
@@ -127,35 +146,58 @@ def measure(options: argparse.Namespace) -> Run:
         bench.engines,
         total(bench.costs),
         tuple(bench.rows),
+        _curve(options),
+        tuple(options.set),
     )
 
 
-def scenarios_of(text: str) -> list[Scenario]:
-    """A list of scenarios, in the order in which they are played. Raises argparse.ArgumentTypeError."""
+def _curve(options: argparse.Namespace) -> tuple[CurvePoint, ...]:
+    if "curve" not in options.only:
+        return ()
+    began_s = time.monotonic()
+    points = trade_curve(options.manifest)
+    sys.stderr.write(f"curve: {len(points)} in {time.monotonic() - began_s:.0f} s\n")
+    return points
+
+
+def parts_of(text: str) -> list[Part]:
+    """A list of parts, in the order in which they are played. Raises argparse.ArgumentTypeError."""
     wanted = text.split(",")
-    unknown = [name for name in wanted if name not in SCENARIOS]
+    unknown = [name for name in wanted if name not in PARTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; choose from {','.join(SCENARIOS)}")
-    return [scenario for scenario in SCENARIOS if scenario in wanted]
+        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; choose from {','.join(PARTS)}")
+    return [part for part in PARTS if part in wanted]
 
 
-def main() -> None:
-    """Measure, print and store."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two clips of each kind, once: does it work at all?")
     parser.add_argument("--manifest", type=Path, default=MANIFEST, help="recordings; their form: bench/recordings.py")
     parser.add_argument("--out", type=Path, default=Path("out/serve"))
-    parser.add_argument("--only", type=scenarios_of, default=list(SCENARIOS), metavar="SCENARIO,…")
+    parser.add_argument("--only", type=parts_of, default=list(PARTS), metavar="PART,…", help=",".join(PARTS))
+    parser.add_argument(
+        "--profiles", type=profiles_of, default=["eager", "patient"], metavar="NAME,…", help=",".join(PROFILES)
+    )
+    parser.add_argument(
+        "--engine", type=engines_of, default=["whisper-tiny", "whisper-base"], metavar="NAME,…", help=",".join(ENGINES)
+    )
     parser.add_argument("--against", type=Path, metavar="DIR", help="the --out of an earlier run")
+    parser.add_argument("--doc", type=Path, metavar="PAGE", help="write the figures and plots into this page")
     parser.add_argument("--most", type=int, metavar="N", help="clips of one kind; without it, all")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often plain turns and those with a pause are said")
     parser.add_argument("--sessions", type=int, metavar="N", help="people at once")
     parser.add_argument("--ttft-ms", type=float, default=100.0, help="the model's time to its first token")
     parser.add_argument("--tokens-per-s", type=float, default=50.0)
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="of the server")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Measure, print and store."""
+    options = _parser().parse_args()
     before = read(options.against) if options.against is not None else None  # it may be the same folder
     options.out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(options.out / TRACES, ignore_errors=True)  # of an earlier run
     run = measure(options)
     write(run, options.out)
     text = report(run) + ("" if before is None else f"\n\n{comparison(before, run)}")
@@ -163,6 +205,8 @@ def main() -> None:
     print(text)
     for path in plot(run, options.out):
         print(path)
+    if options.doc is not None:
+        print(*write_page(run, options.doc), sep="\n")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 from assistant.latency import STAGES
-from assistant.waterfall import BAND_MS, nearest_rank
+from assistant.waterfall import BAND_MS
 from bench.serve_own import own_ms
 from bench.serve_rows import Cost, Row, measured
 
@@ -16,7 +18,7 @@ PREMATURE_MS = 80.0
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Values, by nearest rank."""
+    """Values: the median, and the 95th percentile between the two values nearest to it, as the peers' were taken."""
 
     count: int
     p50: float
@@ -27,7 +29,7 @@ class Spread:
 def spread(values: Iterable[float]) -> Spread | None:
     """Of some values; None of none."""
     found = list(values)
-    return Spread(len(found), nearest_rank(found, 50), nearest_rank(found, 95), max(found)) if found else None
+    return Spread(len(found), median(found), float(np.percentile(found, 95)), max(found)) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class TurnFigures:
         latency: Of those without a cut-in.
         talked_over: With a cut-in.
         unanswered: Without an answer.
-        premature: Answered sooner than the last words can have been known.
+        premature: Answered sooner than the last words can have been known; also after a cut-in.
         several: With more than one reply that was not cancelled.
         wrong_replies: Answered with something else than the model says.
         other_words: The model was not asked what was heard.
@@ -74,7 +76,7 @@ def turn_figures(rows: Sequence[Row]) -> TurnFigures:
         latency=spread(row.latency_ms for row in good if row.latency_ms is not None and not row.cut_in),
         talked_over=sum(row.cut_in for row in good),
         unanswered=sum(row.latency_ms is None for row in good),
-        premature=sum(row.latency_ms is not None and row.latency_ms < PREMATURE_MS and not row.cut_in for row in good),
+        premature=sum(row.latency_ms is not None and row.latency_ms < PREMATURE_MS for row in good),
         several=sum(row.replies > 1 for row in good),
         wrong_replies=sum(row.wrong_reply for row in good),
         other_words=sum(row.other_words for row in good),
@@ -84,7 +86,16 @@ def turn_figures(rows: Sequence[Row]) -> TurnFigures:
 
 @dataclass(frozen=True, slots=True)
 class BargeinFigures:
-    """Of interruptions."""
+    """Of interruptions.
+
+    Attributes:
+        tried: Where there could be something to interrupt.
+        void: Where the reply was over before, or the connection broke.
+        stop: From the first sample of speech to `speech_started`.
+        duck: To `repartee.duck`.
+        missed: Without a stop: nothing was noticed, it stopped before any speech, or there was no reply.
+        answer: From the end of the interruption to the answer to it.
+    """
 
     tried: int
     void: int

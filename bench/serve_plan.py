@@ -17,6 +17,7 @@ class Plan:
         rounds: How often plain turns and those with a pause are said.
         few: Clips of the scenarios that take long.
         swept: Clips for each point of the sweep.
+        varied: Clips of one kind for each variant.
         sessions: People at once.
         starts: Starts of the server for the warm-up.
         warm_turns: Turns after the first of them; two after the others.
@@ -25,17 +26,23 @@ class Plan:
     """
 
     most: int | None = None
-    rounds: int = 2
-    few: int = 6
-    swept: int = 2
+    rounds: int = 1
+    few: int = 4
+    swept: int = 1
+    varied: int = 4
     sessions: int = 8
     starts: int = 3
-    warm_turns: int = 10
+    warm_turns: int = 6
     waits_ms: tuple[float, ...] = (50, 100, 200, 300, 500, 800)
     rates: tuple[float, ...] = (5, 10, 20, 50, 100)
 
 
-QUICK = Plan(most=2, rounds=1, few=1, swept=1, sessions=2, starts=1, warm_turns=2, waits_ms=(100, 500), rates=(10, 50))
+QUICK = Plan(most=2, few=1, varied=1, sessions=2, starts=1, warm_turns=2, waits_ms=(100, 500), rates=(10, 50))
+
+
+def varied(plan: Plan) -> Plan:
+    """The plan of a variant."""
+    return replace(plan, most=min(plan.varied, plan.most or plan.varied), rounds=1)
 
 
 async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:

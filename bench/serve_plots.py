@@ -1,4 +1,4 @@
-"""The plots of a run: latencies of its turns, and where the band ends."""
+"""The plots of a run: latencies of its turns, where the band ends, and what waiting costs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from assistant.waterfall import BAND_MS
-from bench.serve_figures import Point, band_ends_at, sweep_points
+from bench.serve_figures import Point, band_ends_at, sweep_points, turn_figures
 from bench.serve_rows import Run, Scenario, measured
 
 mpl.use("svg")
@@ -18,7 +18,15 @@ from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 
 _BAND = "#8ab17d"
-_SHOWN: dict[Scenario, tuple[str, str]] = {
+_SOURCES = {
+    "fixed": "#888888",
+    "sound": "#2a9d8f",
+    "text": "#e9a23b",
+    "smart": "#4361ee",
+    "sound+text": "#8ab17d",
+    "sound+text+smart": "#d62839",
+}
+SHOWN: dict[Scenario, tuple[str, str]] = {
     "turns": ("plain turns", "#d62839"),
     "paused": ("with a pause, not talked over", "#4361ee"),
     "sessions": ("several at once", "#e9a23b"),
@@ -28,12 +36,15 @@ _SHOWN: dict[Scenario, tuple[str, str]] = {
 def plot(run: Run, folder: Path) -> list[Path]:
     """What the run has figures for. Returns the files."""
     written = []
-    if any(run.of(scenario) for scenario in _SHOWN):
+    if any(run.of(scenario) for scenario in SHOWN):
         written.append(folder / "latencies.svg")
         plot_latencies(run, written[-1])
     if run.of("sweep"):
         written.append(folder / "sweep.svg")
         plot_sweep(run, written[-1])
+    if run.curve:
+        written.append(folder / "curve.svg")
+        plot_curve(run, written[-1])
     return written
 
 
@@ -41,7 +52,7 @@ def plot_latencies(run: Run, path: Path) -> None:
     """Share of the turns answered within a time."""
     _figure, axes = plt.subplots(figsize=(7.5, 3.6))
     axes.axvspan(*BAND_MS, color=_BAND, alpha=0.25, linewidth=0)
-    for scenario, (label, colour) in _SHOWN.items():
+    for scenario, (label, colour) in SHOWN.items():
         rows = measured(run.of(scenario))
         found = sorted(row.latency_ms for row in rows if row.latency_ms is not None and not row.cut_in)
         if found:
@@ -65,6 +76,32 @@ def plot_sweep(run: Run, path: Path) -> None:
     right.set_xticks([point.at for point in sweep_points(rows, by_rate=True)])
     right.xaxis.set_major_formatter("{x:g}")
     right.minorticks_off()
+    _save(path)
+
+
+def plot_curve(run: Run, path: Path) -> None:
+    """Median wait against the share of turns with a pause that are cut into; and whole latencies as measured."""
+    _figure, axes = plt.subplots(figsize=(7.5, 4.4))
+    for source, colour in _SOURCES.items():
+        found = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]
+        if found:
+            style = "o--" if source == "fixed" else "-"
+            axes.plot(*zip(*found, strict=True), style, color=colour, label=source, markersize=3)
+    for point in run.curve:
+        if point.source == "profile":
+            at = (point.median_ms, 100 * point.cut_share)
+            axes.plot(*at, "D", color=_SOURCES["sound+text+smart"])
+            axes.annotate(point.setting, at, xytext=(6, 4), textcoords="offset points")
+    for variant in ("", *run.variants):
+        plain, paused = turn_figures(run.of("turns", variant)), turn_figures(run.of("paused", variant))
+        if plain.latency is not None and paused.turns:
+            at = (plain.latency.p50, 100 * paused.talked_over_share)
+            axes.plot(*at, "x", color="#000000")
+            axes.annotate(f"{variant or 'this run'}, measured", at, xytext=(6, -11), textcoords="offset points")
+    axes.set(xlim=(100, 1250), ylim=(0, 104), xlabel="median wait after the last word, ms; x: the whole latency")
+    axes.set_ylabel("turns with a pause ≥ 300 ms cut into, %")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
     _save(path)
 
 

@@ -10,6 +10,13 @@ Scenario = Literal["turns", "paused", "bargein", "hold", "noise", "sessions", "w
 
 SCENARIOS: tuple[Scenario, ...] = ("turns", "paused", "bargein", "hold", "noise", "sessions", "warmup", "sweep")
 
+Part = Literal[
+    "turns", "paused", "bargein", "hold", "noise", "sessions", "warmup", "sweep", "profiles", "engines", "curve"
+]
+
+PARTS: tuple[Part, ...] = (*SCENARIOS, "profiles", "engines", "curve")
+"""What a run is made of: the scenarios, some of them again in other settings, and the curve, which needs no server."""
+
 Trace = dict[str, Any]
 """A turn's record: docs/traces.md."""
 
@@ -27,6 +34,7 @@ class Row:
         ttft_ms: The model's time to its first token.
         tokens_per_s: After it.
         lost: Why nothing was measured; "" otherwise.
+        why: Why an interruption or a noise failed at once; "" otherwise.
         latency_ms: From the labelled end of speech to the first audible sample; None: no answer.
         cut_in: A reply was audible while the person was not done.
         replies: That were not cancelled.
@@ -35,13 +43,14 @@ class Row:
         other_words: The model was not asked what was heard.
         errors: Words that were heard wrong, of `words`.
         words: Of the transcript, where there is one.
-        stop_ms: From the first sample of an interruption to `speech_started`; None: there was none.
+        stop_ms: From the first sample of an interruption to `speech_started`; None: none, or one too soon.
         duck_ms: To `repartee.duck`.
         held: The reply came whole; None: there was none.
         seconds: Of noise.
         starts: Times that speech was said to start, where there was none.
         late_ms: 99th percentile of how late the client's sound left, of its connection.
         traces: Of the turns that ended meanwhile.
+        variant: A profile or an engine; "": the run's own settings.
     """
 
     scenario: Scenario
@@ -67,6 +76,8 @@ class Row:
     starts: int = 0
     late_ms: float = 0.0
     traces: tuple[Trace, ...] = ()
+    variant: str = ""
+    why: str = ""
 
     @property
     def trace(self) -> Trace | None:
@@ -84,19 +95,43 @@ class Cost:
     loop_s: float
     threads_s: float
     engines_s: float
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """What one way of waiting for the end of a turn costs.
+
+    Attributes:
+        source: What judges: "fixed" for a silence of one length, "sound", "text" and so on; "profile" for what ships.
+        setting: Of it: a length, a threshold, a name.
+        median_ms: From the last word to the decision, where nobody was cut into.
+        p95_ms: Likewise.
+        cut_share: Of the turns with a pause of 300 ms, those that were cut into, 0..1.
+        cut_plain_share: Of the turns without one.
+    """
+
+    source: str
+    setting: str
+    median_ms: float
+    p95_ms: float
+    cut_share: float
+    cut_plain_share: float
 
 
 def total(costs: Iterable[Cost]) -> tuple[Cost, ...]:
-    """One for each scenario."""
-    found: dict[Scenario, Cost] = {}
+    """One for each scenario and variant."""
+    found: dict[tuple[Scenario, str], Cost] = {}
     for cost in costs:
-        before = found.get(cost.scenario, Cost(cost.scenario, 0.0, 0.0, 0.0, 0.0))
-        found[cost.scenario] = Cost(
+        key = (cost.scenario, cost.variant)
+        before = found.get(key, Cost(cost.scenario, 0.0, 0.0, 0.0, 0.0))
+        found[key] = Cost(
             cost.scenario,
             before.minutes + cost.minutes,
             before.loop_s + cost.loop_s,
             before.threads_s + cost.threads_s,
             before.engines_s + cost.engines_s,
+            cost.variant,
         )
     return tuple(found.values())
 
@@ -112,8 +147,10 @@ class Run:
         others: Share of all processors that other programs took meanwhile, 0..1; None: not known.
         ready_s: How long the server took to get ready.
         engines: As the server shows them.
-        costs: By scenario.
+        costs: By scenario and variant.
         rows: All that was measured.
+        curve: What waiting costs, computed.
+        settings: That the server was given beyond its defaults.
     """
 
     command: str
@@ -124,10 +161,17 @@ class Run:
     engines: tuple[str, ...] = ()
     costs: tuple[Cost, ...] = ()
     rows: tuple[Row, ...] = field(default=(), repr=False)
+    curve: tuple[CurvePoint, ...] = ()
+    settings: tuple[str, ...] = ()
 
-    def of(self, scenario: Scenario) -> list[Row]:
-        """The rows of one scenario."""
-        return [row for row in self.rows if row.scenario == scenario]
+    def of(self, scenario: Scenario, variant: str = "") -> list[Row]:
+        """The rows of one scenario; without a variant, in the run's own settings."""
+        return [row for row in self.rows if row.scenario == scenario and row.variant == variant]
+
+    @property
+    def variants(self) -> list[str]:
+        """Those that were measured, in their order."""
+        return list(dict.fromkeys(row.variant for row in self.rows if row.variant))
 
 
 ROWS, CONDITIONS = "turns.jsonl", "run.json"
@@ -148,8 +192,9 @@ def read(folder: Path) -> Run:
         lines = (folder / ROWS).read_text(encoding="utf-8").splitlines()
         rows = tuple(_row(json.loads(line)) for line in lines)
         costs = tuple(Cost(**cost) for cost in rest.pop("costs"))
-        engines = tuple(rest.pop("engines"))
-        return Run(**rest, costs=costs, engines=engines, rows=rows)
+        curve = tuple(CurvePoint(**point) for point in rest.pop("curve", ()))
+        rest |= {name: tuple(rest.pop(name, ())) for name in ("engines", "settings")}
+        return Run(**rest, costs=costs, rows=rows, curve=curve)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SystemExit(f"{folder} holds no run of this bench ({error}); name the --out of one.") from error
 

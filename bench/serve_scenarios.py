@@ -9,7 +9,7 @@ from assistant.engine_bench_words import plain_words, word_errors
 from assistant.waterfall import nearest_rank
 from bench.caller import Caller, CallLostError, calling
 from bench.controlled_llm import Manner
-from bench.ear import DUCK, SPEECH_STARTED, HeardReply
+from bench.ear import DUCK, SPEECH_STARTED, Ear, HeardReply
 from bench.processes import Model
 from bench.recordings import Recording, room_of
 from bench.serve_rows import Row, Scenario
@@ -20,6 +20,9 @@ SETTLE_S = 0.8
 GAP_S = 1.0
 """From the end of a reply to the next clip; by then its trace has come."""
 
+HUNG_UP_S = 0.5
+"""Between two connections of one person: a full server counts one that was closed some 30 ms longer (measured)."""
+
 ANSWERED_WITHIN_S = 8.0
 
 INTERRUPT_AFTER_S = 1.0
@@ -28,6 +31,9 @@ INTERRUPT_AFTER_S = 1.0
 NOISE_AFTER_S = 0.5
 NOISE_S = 1.5
 """Noise over a reply: when it begins, and for how long."""
+
+STOPS_WITHIN_S = 3.0
+"""After the end of an interruption; later it has not been noticed."""
 
 AFTER_NOISE_S = 2.0
 """What noise began may end so long after it."""
@@ -55,6 +61,7 @@ class Stage:
         scenario: Which it is.
         session: Which of several at once.
         start: Which start of the server.
+        variant: Which settings of the server; "": those of the run.
     """
 
     url: str
@@ -63,11 +70,19 @@ class Stage:
     scenario: Scenario
     session: int = 0
     start: int = 0
+    variant: str = ""
 
     def row(self, recording: Recording, number: int) -> Row:
         """A row of which nothing is known yet."""
         return Row(
-            self.scenario, recording.id, self.session, self.start, number, self.manner.ttft_ms, self.manner.tokens_per_s
+            self.scenario,
+            recording.id,
+            self.session,
+            self.start,
+            number,
+            self.manner.ttft_ms,
+            self.manner.tokens_per_s,
+            variant=self.variant,
         )
 
 
@@ -79,17 +94,19 @@ async def turns(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
     """Each clip once, one connection for each speaker."""
     rows: list[Row] = []
     for speaker in dict.fromkeys(recording.speaker for recording in recordings):
+        if rows:
+            await asyncio.sleep(HUNG_UP_S)
         rows += await conversation(stage, [recording for recording in recordings if recording.speaker == speaker])
     return rows
 
 
 async def several(stage: Stage, recordings: Sequence[Recording], sessions: int) -> list[Row]:
-    """So many people at once, each with the clips in an order of their own."""
+    """So many at once, each with the clips in an order of their own, and one connection for each speaker of them."""
 
     async def one(session: int) -> list[Row]:
         await asyncio.sleep(session * STAGGER_S)
         first = session * len(recordings) // sessions
-        return await conversation(replace(stage, session=session), [*recordings[first:], *recordings[:first]])
+        return await turns(replace(stage, session=session), [*recordings[first:], *recordings[:first]])
 
     async with asyncio.TaskGroup() as people:
         tasks = [people.create_task(one(session)) for session in range(sessions)]
@@ -191,29 +208,46 @@ async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
     _, end_s = caller.say(recording)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
-        return replace(row, lost="no reply to interrupt", traces=_traces(caller, began_s))
+        return replace(row, why="no reply to interrupt", traces=_traces(caller, began_s))
     playing = _answer(caller, before, end_s)
     assert playing is not None
     assert playing.audible_s is not None
     await caller.pause_until(playing.audible_s + INTERRUPT_AFTER_S - recording.start_s)
     asked_s = asyncio.get_running_loop().time()
     begin_s, end_s = caller.say(recording)
-    await caller.until(lambda: ear.first(SPEECH_STARTED, begin_s) is not None, end_s + 1)
-    stop_s, duck_s = ear.first(SPEECH_STARTED, begin_s), ear.first(DUCK, begin_s)
-    over = playing.plays_until_s < begin_s
-    too_soon = ear.count(SPEECH_STARTED, asked_s, begin_s) + ear.count(DUCK, asked_s, begin_s)
+    await caller.until(lambda: ear.first(SPEECH_STARTED, begin_s) is not None, end_s + STOPS_WITHIN_S)
+    row = interrupted(row, ear, playing, asked_s, begin_s)
     second = len(ear.replies)
     await caller.until(lambda: _answer(caller, second, end_s) is not None, end_s + ANSWERED_WITHIN_S)
     await caller.until_silent(GAP_S)
     answer = _answer(caller, second, end_s)
-    lost = "the reply was over before" if over else "stopped before any speech" if too_soon else ""
     return replace(
         row,
-        lost=lost,
-        stop_ms=None if stop_s is None else (stop_s - begin_s) * 1000,
-        duck_ms=None if duck_s is None else (duck_s - begin_s) * 1000,
         latency_ms=None if answer is None or answer.audible_s is None else (answer.audible_s - end_s) * 1000,
         traces=_traces(caller, began_s),
+    )
+
+
+def interrupted(row: Row, ear: Ear, playing: HeardReply, asked_s: float, begin_s: float) -> Row:
+    """The row of an interruption, with what the server did about it. Pure.
+
+    Args:
+        row: Of which nothing is known yet.
+        ear: What was heard, until a while after the interruption.
+        playing: The reply that was interrupted.
+        asked_s: When the clip of the interruption was begun.
+        begin_s: Its first sample of speech.
+    """
+    stop_s, duck_s = ear.first(SPEECH_STARTED, begin_s), ear.first(DUCK, begin_s)
+    too_soon = ear.count(SPEECH_STARTED, asked_s, begin_s) + ear.count(DUCK, asked_s, begin_s) > 0
+    # A reply that was stopped too soon is over before as well, but not by itself.
+    over = playing.plays_until_s < begin_s and not too_soon
+    return replace(
+        row,
+        lost="the reply was over before" if over else "",
+        why="stopped before any speech" if too_soon else "",
+        stop_ms=None if stop_s is None or too_soon else (stop_s - begin_s) * 1000,
+        duck_ms=None if duck_s is None else (duck_s - begin_s) * 1000,
     )
 
 
@@ -222,7 +256,7 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
     _, end_s = caller.say(question)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
-        return replace(row, lost="no reply to hold", traces=_traces(caller, began_s))
+        return replace(row, why="no reply to hold", held=False, traces=_traces(caller, began_s))
     playing = _answer(caller, before, end_s)
     assert playing is not None
     assert playing.audible_s is not None

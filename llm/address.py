@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import httpx
 
 
-def base_url_of(endpoint: str, url: str, *, route: str) -> httpx.URL:
+def base_url_of(endpoint: str, url: str, *, route: str, example: str = "http://127.0.0.1:8000/v1") -> httpx.URL:
     """`url` without trailing slash, fragment and `route` (people paste either form); its query is kept.
 
-    Raises ValueError naming the endpoint and the key `url`.
+    `example`: what it should look like, for the error. Raises ValueError naming the endpoint and the key `url`.
     """
-    refusal = f"llm endpoint {endpoint!r}: url must look like http://127.0.0.1:8000/v1"
+    refusal = f"llm endpoint {endpoint!r}: url must look like {example}"
     try:
         base = httpx.URL(url.strip())
         base.host.encode("idna")
@@ -42,15 +42,20 @@ def is_loopback(host: str) -> bool:
 
 def request_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of every request. Raises ValueError, without showing it, for a value HTTP cannot carry."""
+    # `identity`: a compressing proxy would hold tokens back until its block is full.
+    fixed = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
+    return {**fixed, **own_headers(endpoint, api_key, headers)}
+
+
+def own_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
+    """The key's header and those of the configuration. Raises ValueError as `request_headers` does."""
     if api_key is not None and not _is_visible(api_key):
         raise ValueError(f"llm endpoint {endpoint!r}: the key in api_key_env has a space or a sign that no key has")
     for name, value in headers.items():
         if not _is_visible(name) or not _is_visible(value.replace(" ", "")):
             raise ValueError(f"llm endpoint {endpoint!r}: headers: {name!r} has a sign that HTTP cannot carry")
-    # `identity`: a compressing proxy would hold tokens back until its block is full.
-    fixed = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
     authorization = {"authorization": f"Bearer {api_key}"} if api_key is not None else {}
-    return {**fixed, **authorization, **headers}
+    return {**authorization, **headers}
 
 
 def _is_visible(text: str) -> bool:

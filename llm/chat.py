@@ -1,7 +1,7 @@
 """The port to a language model: messages in, tokens out."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -69,14 +69,47 @@ PLAIN = ChatOptions()
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Who answers, where the model at hand is several: said before the first token."""
+    """Who answers, where the model at hand is several: said before the first token; the last one said is true."""
 
     by: str
 
 
+Outcome = Literal["answered", "overtaken", "failed", "given up"]
+"""Of asking one endpoint: its first token came first, or another's did; an error; or it was silent for too long."""
+
+Why = Literal["first", "failover", "hedge", "look"]
+"""Why it was asked: first; another had failed; another was silent; to see whether it has become better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One of several endpoints was asked, and this came of it. Said before the first token, or before the error.
+
+    Attributes:
+        asked_at_s: Loop time.
+        took_s: From the asking to the first token, the error, or its being closed.
+        extra_tokens: What was asked for in vain, as far as it can be known here; of the one that answers 0.
+        extra_cost: Of these, in the currency of the endpoint's prices.
+    """
+
+    endpoint: str
+    why: Why
+    outcome: Outcome
+    asked_at_s: float
+    took_s: float
+    extra_tokens: int = 0
+    extra_cost: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A connection slot was got: what came before was waiting for one."""
+    """A connection slot was got: what came before was waiting for one.
+
+    Attributes:
+        at_s: Loop time, where it is told later; None: now.
+    """
+
+    at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +119,11 @@ class Sent:
     Attributes:
         round_trip_s: The network's share of the wait for the first token, where it is known (measured on the
             connection's own handshake or an earlier one), else None.
+        at_s: Loop time, where it is told later; None: now.
     """
 
     round_trip_s: float | None
+    at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +139,18 @@ class Finished:
 
     Attributes:
         reason: The service's own word for it: "stop", "length", ...
-        prompt_tokens: As the service counts, else None.
+        prompt_tokens: As the service counts, else None; those that it had cached are among them.
         completion_tokens: As the service counts, else None.
+        cached_tokens: How much of the prompt it had cached and did not read again; None where it does not say.
     """
 
     reason: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = field(default=None, kw_only=True)
 
 
-ChatEvent = Answering | Queued | Sent | Token | FunctionCall | Finished
+ChatEvent = Answering | Tried | Queued | Sent | Token | FunctionCall | Finished
 
 
 class ChatModel(Protocol):
@@ -136,6 +173,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, FunctionCall*, Finished.
 
+        Several endpoints behind one model: the first three come again where another takes over, and Tried among them.
         Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays
         valid.
         """

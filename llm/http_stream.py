@@ -6,7 +6,7 @@ one connection per cancelled answer, is paid by the spare one that `warm` keeps.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import httpx
@@ -38,6 +38,10 @@ ERROR_BODY_TIMEOUT_S = 1.0
 ERROR_BODY_MAX_BYTES = 64 << 10
 
 
+Refusing = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
+"""Status, headers and body of an answer from 400 on, and the texts that must not be quoted, to the error they mean."""
+
+
 class HttpStream:
     """A pool of connections to one service.
 
@@ -54,8 +58,12 @@ class HttpStream:
         api_key: str | None,
         headers: Mapping[str, str],
         connect_timeout_s: float,
+        refusing: Refusing | None = None,
     ) -> None:
-        """`base` as `base_url_of` gives it. Raises ValueError for what HTTP cannot carry, or can never work."""
+        """`base` as `base_url_of` gives it; `refusing`: of a service that words its refusals in its own way.
+
+        Raises ValueError for what HTTP cannot carry, or can never work.
+        """
         if not connect_timeout_s > 0:
             raise ValueError(
                 f"llm endpoint {endpoint!r}: connect_timeout_s must be greater than 0, not {connect_timeout_s}"
@@ -65,6 +73,7 @@ class HttpStream:
         self._base = base
         self._model = model
         self._secrets = () if api_key is None else (api_key,)
+        self._refusing = refusing
         self._handshakes = Handshakes()
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         try:
@@ -160,13 +169,16 @@ class HttpStream:
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
+        private = (*self._secrets, *private)
+        if self._refusing is not None and response.status_code >= httpx.codes.BAD_REQUEST:
+            return self._refusing(response.status_code, response.headers, body, private)
         return refused_by_status(
             self._endpoint,
             response.status_code,
             where=self.where,
             model=self._model,
             complaint=complaint_of_body(body),
-            private=(*self._secrets, *private),
+            private=private,
         )
 
 

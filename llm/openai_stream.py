@@ -4,7 +4,6 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from llm.chat import Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.surrogates import Surrogates
 
 MAX_ANSWER_CHARS = 256 * 1024
 """About five hours of speech: what is longer is a fault, not an answer."""
@@ -24,9 +24,6 @@ DONE_REASON = "done"
 
 SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 
 Said = Token | FunctionCall | Finished
 
@@ -54,10 +51,11 @@ class OpenAIStream:
         self._private = private
         self._sse = SseReader()
         self._chars_left = MAX_ANSWER_CHARS
-        self._half = ""
+        self._surrogates = Surrogates()
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
+        self._cached_tokens: int | None = None
         self._over = False
         self._ending = False
         self._calls: dict[int, _CallSoFar] = {}
@@ -123,7 +121,7 @@ class OpenAIStream:
         content = delta.get("content") if isinstance(delta, dict) else None
         if content is not None and not isinstance(content, str):
             raise self._broken("sent content that is not text: check that its model writes text only")
-        if content and (text := self._whole(content)):
+        if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
             self.begun = True
             yield Token(text)
@@ -175,19 +173,12 @@ class OpenAIStream:
             text = f"llm endpoint {self._endpoint!r} {text}"
             raise LlmRefused(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
-    def _whole(self, text: str) -> str:
-        """Join characters that were cut into two JSON escapes (`\\ud83d` now, `\\ude00` in the next token)."""
-        text, self._half = self._half + text, ""
-        if text.isascii() or not _SURROGATE.search(text):
-            return text
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):
             self._prompt_tokens = _count_of(usage.get("prompt_tokens"))
             self._completion_tokens = _count_of(usage.get("completion_tokens"))
+            details = usage.get("prompt_tokens_details")
+            self._cached_tokens = _count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
 
     def _finish(self) -> Iterator[Said]:
         if not self.begun:
@@ -197,7 +188,7 @@ class OpenAIStream:
         for index, call in sorted(self._calls.items()):
             if call.name:
                 yield FunctionCall(call.call_id or f"call_{index}", call.name, call.arguments or "{}")
-        yield Finished(self._reason, self._prompt_tokens, self._completion_tokens)
+        yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
         spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)

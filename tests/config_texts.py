@@ -4,6 +4,7 @@
 """
 
 import textwrap
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 from assistant.config_sources import ENDPOINT_KEYS
@@ -27,6 +28,7 @@ _ENDPOINTS_HEAD = (
     "Services that run a language model; without any, the built-in skills answer. Each [[llm.endpoints]] is one. Keys "
     "are never written here: api_key_env names the environment variable that holds one."
 )
+_ENDPOINT_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
 _EXAMPLES = (
     EndpointSection(name="local", url="http://127.0.0.1:8000/v1", model="qwen2.5-7b-instruct"),
     EndpointSection(name="cloud", url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="OPENAI_API_KEY"),
@@ -62,7 +64,8 @@ def markdown_tables() -> str:
             parts.append(f"### `[[llm.endpoints]]`\n\n{_meaning(EndpointSection)}\n\n")
             parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
             for key in ENDPOINT_KEYS.values():
-                default = {"kind": '`"openai"`', "api_key_env": '`""`'}.get(key.name, "required")
+                given = _ENDPOINT_DEFAULTS[key.name]
+                default = "required" if given is MISSING else f"`{spelled(given)}`"
                 parts.append(_row(key.name, default, key.allowed, key.about.text))
             parts.append("\n")
     return "".join(parts)
@@ -81,7 +84,9 @@ def _endpoint_examples() -> str:
     parts = ["\n", _comment(_ENDPOINTS_HEAD)]
     parts += [_comment(f"  {key.name}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
     for example in _EXAMPLES:
-        lines = [f"{name} = {_value(getattr(example, name))}" for name in ENDPOINT_KEYS if getattr(example, name)]
+        values = {name: getattr(example, name) for name in ENDPOINT_KEYS}
+        told = [name for name, value in values.items() if name == "kind" or value != _ENDPOINT_DEFAULTS[name]]
+        lines = [f"{name} = {_value(values[name])}" for name in told]
         parts.append(_comment("\n".join(["", "[[llm.endpoints]]", *lines])))
     return "".join(parts)
 

@@ -37,6 +37,8 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "espeakng-loader": "GPL-3.0-or-later",
         # "LGPL"; the head of each source file says which.
         "num2words": "LGPL-2.1-or-later",
+        # "MPL-2.0 AND (Apache-2.0 OR MIT)", written out: here as in the test, alternatives stand outermost.
+        "orjson": "MPL-2.0 AND Apache-2.0 OR MPL-2.0 AND MIT",
         # Metadata names Piper's own; the wheel also carries the licence of its g2pW part.
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
         # "BSD"; LICENSE holds two clauses for the recognizer, three for the WebRTC detector inside.
@@ -75,7 +77,8 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "num2words": "numbers as spoken words",
         "numpy": "samples",
         "onnxruntime": "running Silero and Piper",
-        "piper-tts": "speech synthesis: Piper",
+        "orjson": "reading traces",
+    "piper-tts": "speech synthesis: Piper",
         "pocketsphinx": "speech recognition without a download",
         "prometheus-client": "metrics of the server",
         "pyyaml": "the skills' sentence files",

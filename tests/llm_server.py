@@ -95,6 +95,7 @@ class Server:
         url: Base url of the service.
         models: The script for every GET: its list of models.
         seen: Requests so far.
+        asked: Set as soon as there is one.
         connections: Connections accepted so far.
         open: Those that are open.
         quiet: Set while none is.
@@ -105,6 +106,7 @@ class Server:
     url: str = ""
     models: Script = field(default_factory=lambda: status(200, {"data": []}))
     seen: list[Seen] = field(default_factory=list)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
     open: set[asyncio.StreamWriter] = field(default_factory=set)
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
@@ -136,7 +138,7 @@ class Server:
         for writer in self.open:
             writer.transport.abort()
         if self.open:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 await self.quiet.wait()
 
     async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -146,6 +148,7 @@ class Server:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.seen.append(Seen(method, path, headers, body))
+        self.asked.set()
         for step in self.models if method == "GET" else self._next_script():
             await self._do(step, reader, writer)
 

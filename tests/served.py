@@ -174,7 +174,7 @@ class Caller:
     async def send(self, kind: str, **fields: Any) -> None:
         await self.socket.send(json.dumps({"type": kind, **fields}))
 
-    async def until(self, kind: str, count: int = 1, *, within_s: float = 10.0) -> Event:
+    async def until(self, kind: str, count: int = 1, *, within_s: float = 40.0) -> Event:
         """Listen until so many events of a type have come; the last of them."""
         async with asyncio.timeout(within_s):
             while len(found := self.told(kind)) < count:
@@ -259,7 +259,7 @@ def recording(path: Path) -> Pcm:
     return np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
 
 
-async def eventually(true: Callable[[], bool], *, within_s: float = 3.0) -> None:
+async def eventually(true: Callable[[], bool], *, within_s: float = 20.0) -> None:
     """Wait until it is so."""
     async with asyncio.timeout(within_s):
         while not true():  # noqa: ASYNC110 - the server's own state, which tells nobody

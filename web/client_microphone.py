@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import replace
 
 from audio.clock import StreamClock
 from audio.frame import Frame
@@ -35,6 +34,7 @@ class ClientMicrophone:
         self._room = asyncio.Event()
         self._room.set()
         self._ended = False
+        self._look: asyncio.TimerHandle
 
     @property
     def clock(self) -> StreamClock:
@@ -64,7 +64,8 @@ class ClientMicrophone:
                 return
             self._keep(self._line.retune(rate_hz))
             self._keep(self._line.push(block[at : at + rate_hz], loop.time()))
-            await asyncio.sleep(0)
+            if len(block) > rate_hz:
+                await asyncio.sleep(0)
 
     async def settle(self) -> None:
         """Wait until the conversation has heard everything that was delivered; the last frame is filled up."""
@@ -88,29 +89,40 @@ class ClientMicrophone:
         """Frames from position 0 on, until `end`. To be iterated once."""
         loop = asyncio.get_running_loop()
         self._keep(self._line.idle(loop.time()))
-        while True:
-            while self._waiting:
-                frame = self._waiting.popleft()
-                if isinstance(frame, asyncio.Event):
-                    frame.set()
-                    continue
-                if len(self._waiting) < WAITING_FRAMES:
-                    self._room.set()
-                yield frame
-                if len(self._waiting) % BREATH == BREATH - 1:
-                    await asyncio.sleep(0)  # a client that sent much at once must not hold the loop
-            if self._ended:
-                return
-            self._came.clear()
-            try:
-                async with asyncio.timeout(FRAME_MS / 1000):
-                    await self._came.wait()
-            except TimeoutError:
-                self._keep(self._line.idle(loop.time()))
+        self._look_again(loop)
+        try:
+            while True:
+                while self._waiting:
+                    frame = self._waiting.popleft()
+                    if isinstance(frame, asyncio.Event):
+                        frame.set()
+                        continue
+                    if len(self._waiting) < WAITING_FRAMES:
+                        self._room.set()
+                    yield frame
+                    if len(self._waiting) % BREATH == BREATH - 1:
+                        await asyncio.sleep(0)  # a client that sent much at once must not hold the loop
+                if self._ended:
+                    return
+                self._came.clear()
+                await self._came.wait()  # not for ever: `_look_again` sets it
+                if not self._waiting:
+                    self._keep(self._line.idle(loop.time()))
+        finally:
+            self._look.cancel()
+
+    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake whoever takes the frames when silence may be due: seldom while sound comes, then every frame.
+
+        One timer and not a timeout for each frame, which costs more than the frame. It only wakes: what has come while
+        the loop was held up is read before silence is put in.
+        """
+        self._came.set()
+        self._look = loop.call_at(max(loop.time() + FRAME_MS / 1000, self._line.silent_from_s), self._look_again, loop)
 
     def _keep(self, frames: list[Frame]) -> None:
         # The line reuses its buffers: what waits needs samples of its own.
-        self._waiting.extend(replace(frame, pcm=frame.pcm.copy()) for frame in frames)
+        self._waiting.extend(Frame(frame.start, frame.pcm.copy(), frame.invented) for frame in frames)
         if frames:
             self._came.set()
         if len(self._waiting) >= WAITING_FRAMES:

@@ -72,6 +72,7 @@ class ClientSpeaker:
         self._playing: _Playing | None = None
         self._gone_s: float | None = None  # since when the client is not connected
         self._changed = asyncio.Event()
+        self._begun = asyncio.Event()
 
     @property
     def latency_s(self) -> float:
@@ -84,6 +85,7 @@ class ClientSpeaker:
             return
         self._playing = _Playing(key)
         self._changed.set()
+        self._begun.set()
 
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
         """See `Speaker.play`. Returns once the last piece was sent."""
@@ -137,6 +139,9 @@ class ClientSpeaker:
     async def run(self) -> None:
         """Tell the conversation what is heard, until cancelled."""
         while True:
+            if self._playing is None or self._playing.finished:  # most of the time: nothing is looked at
+                self._begun.clear()
+                await self._begun.wait()
             await asyncio.sleep(TICK_S if self._gone_s is None else AWAY_TICK_S)
             playing = self._playing
             if playing is not None and self._gone_s is None:

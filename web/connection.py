@@ -17,6 +17,7 @@ from assistant.engines import Engines
 from assistant.facts import Fact, Trouble, TurnFinished
 from assistant.session import Session
 from assistant.trace_file import TraceFile
+from assistant.trace_folder import Limits
 from assistant.turn_events import ReplyId
 from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
@@ -133,7 +134,12 @@ class Connections:
             build.turn_settings(settings),
             voice=engines.voice.name,
         )
-        trace = TraceFile(settings.trace.dir, build.conversation_name(), lambda what: self._told(talk, Trouble(what)))
+        trace = TraceFile(
+            settings.trace.dir,
+            build.conversation_name(),
+            lambda what: self._told(talk, Trouble(what)),
+            Limits.of(settings.trace),
+        )
         talk.session = build.session(
             workshop,
             engines=engines,

@@ -10,6 +10,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from web.metrics import Metrics
 from web.wire.realtime import Realtime
 
+BREATH = 8
+"""Messages after which others get their turn. One that sends as fast as sound is made is waited for anyway."""
+
 CLOSE_TIMEOUT_S = 1.0
 SEND_TIMEOUT_S = 10.0
 """For one message: a client that does not read for so long has lost its connection."""
@@ -38,6 +41,7 @@ class Line:
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
+    _answered: int = 0
 
     async def write(self, metrics: Metrics) -> None:
         """Send what there is to send, until the client is gone or reads too slowly."""
@@ -60,14 +64,19 @@ class Line:
             self.lost.set()
 
     async def answered(self) -> None:
-        """A message was read and done. Waits where the client does not take what it gets; others get their turn."""
+        """A message was read and done. Waits where the client does not take what it gets; others get their turn.
+
+        The usual message is sound, to which nothing is answered: then nobody is woken.
+        """
         self._collect()
-        self.changed.set()
-        if self._waiting_chars < MOST_WAITING_CHARS:
-            await asyncio.sleep(0)
-        else:
+        if self._waiting:
+            self.changed.set()
+        self._answered += 1
+        if self._waiting_chars >= MOST_WAITING_CHARS:
             self._room.clear()
             await self._room.wait()
+        elif self._answered % BREATH == 0:
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Nothing more is said on it; where it is closed already, nothing happens."""

@@ -23,6 +23,7 @@ from web.house import OpenHouse, open_house
 from web.listener import BACKLOG, listen
 from web.metrics import Metrics
 from web.reception import Reception
+from web.unhurried import UnhurriedProtocol
 from web.welcome import Welcome
 
 TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
@@ -144,7 +145,7 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
         app,
         loop="asyncio",
         http="h11",
-        ws="websockets-sansio",
+        ws=UnhurriedProtocol,
         ws_per_message_deflate=False,  # sound does not get smaller, and it costs a millisecond a message
         # The wire answers a message that is too long with an error; beyond twice that the connection is closed.
         ws_max_size=2 * section.max_message_bytes,

@@ -134,13 +134,14 @@ class Talk:
 
     async def receive(self, text: str) -> int:
         """One message of the client's. Returns how many samples of sound it brought, at 24 kHz."""
-        samples = 0
-        for command in self.realtime.receive(text):
+        samples, commands = 0, self.realtime.receive(text)
+        for command in commands:
             if isinstance(command, Append):
                 samples += await self._append(command)
             else:
                 await self._do(command)
-        self.changed()
+        if not commands or samples == 0:  # to sound as such nothing is answered, fifty times a second
+            self.changed()
         return samples
 
     async def _append(self, command: Append) -> int:

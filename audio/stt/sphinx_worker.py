@@ -40,8 +40,11 @@ class Worker:
         self._reported = 0
         self._consumed = 0
 
-    def take(self, message: Message) -> None:
-        """Do what a message says. Raises whatever the decoder raises."""
+    def take(self, message: Message, *, behind: bool = False) -> None:
+        """Do what a message says. Raises whatever the decoder raises.
+
+        `behind`: others have come already; then nobody is told partial words, which take the time of the final ones.
+        """
         if message.kind is Kind.LOAD:
             self._load(message)
             return
@@ -52,7 +55,7 @@ class Worker:
             self._pair.start()
             self._opening, self._samples, self._reported = message.opening, 0, 0
         elif message.kind is Kind.AUDIO:
-            self._audio(message)
+            self._audio(message, behind=behind)
         elif message.kind is Kind.RENEW:
             self._end(learn=False)
             self._pair.forget()
@@ -75,7 +78,7 @@ class Worker:
         self._pair = pair
         self._send(Message(Kind.LOADED, payload=pack_report(pair.report(version("pocketsphinx")))))
 
-    def _audio(self, message: Message) -> None:
+    def _audio(self, message: Message, *, behind: bool) -> None:
         assert self._pair is not None
         samples = len(message.payload) // _SAMPLE_BYTES
         self._consumed += samples
@@ -83,7 +86,7 @@ class Worker:
             return
         self._pair.feed(message.payload)
         self._samples += samples
-        if self._samples - self._reported >= _PARTIAL_EVERY_SAMPLES:
+        if not behind and self._samples - self._reported >= _PARTIAL_EVERY_SAMPLES:
             self._tell(request=0)
 
     def _tell(self, request: int) -> None:
@@ -122,8 +125,9 @@ def main() -> None:
     with contextlib.suppress(BrokenPipeError):  # the parent has gone
         try:
             while data := os.read(0, _READ_BYTES):
-                for message in unframer.receive(data):
-                    worker.take(message)
+                messages = list(unframer.receive(data))
+                for waiting, message in zip(range(len(messages) - 1, -1, -1), messages, strict=True):
+                    worker.take(message, behind=waiting > 0)
         except BrokenPipeError:
             raise
         except Exception as error:  # noqa: BLE001  reported to the parent; its text may hold words, its type does not

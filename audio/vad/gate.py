@@ -1,6 +1,6 @@
 """The noise floor, and with it whether a frame is loud enough to be somebody's voice."""
 
-import numpy as np
+from collections import deque
 
 from audio.units import FRAME_MS
 from audio.vad.level import SILENCE_DB
@@ -25,13 +25,15 @@ class NoiseGate:
 
     def __init__(self, margin_db: float) -> None:
         self._margin_db = margin_db
+        self._levels_db: deque[float] = deque(maxlen=_WINDOW_FRAMES)
+        self._recent_db: deque[float] = deque(maxlen=_STEADY_FRAMES)
         self.reset()
 
     def reset(self) -> None:
         """Forget everything heard."""
         self.floor_db = _LOWEST_FLOOR_DB
-        self._levels_db = np.full(_WINDOW_FRAMES, SILENCE_DB, dtype=np.float32)
-        self._heard = 0
+        self._levels_db.clear()
+        self._recent_db.clear()
 
     @property
     def threshold_db(self) -> float:
@@ -40,22 +42,19 @@ class NoiseGate:
 
     def is_open(self, frame_db: float) -> bool:
         """Take the next frame's level and say whether it stands clear of the floor."""
-        levels_db = self._levels_db
-        levels_db[:-1] = levels_db[1:]
-        levels_db[-1] = frame_db
-        self._heard = min(self._heard + 1, _WINDOW_FRAMES)
+        self._levels_db.append(frame_db)
+        self._recent_db.append(frame_db)
         target_db = self._steady_db()
-        if self._heard == _WINDOW_FRAMES:
-            target_db = max(target_db, float(levels_db.min()))
+        if len(self._levels_db) == _WINDOW_FRAMES:
+            target_db = max(target_db, min(self._levels_db))
         self.floor_db = max(min(self.floor_db, frame_db), target_db, _LOWEST_FLOOR_DB)
-        return self._heard >= _START_FRAMES and frame_db > self.threshold_db
+        return len(self._levels_db) >= _START_FRAMES and frame_db > self.threshold_db
 
     def _steady_db(self) -> float:
         # At the start of a stream nothing is known: 100 ms of a steady level must do as a first floor. A stream
         # that begins in the middle of a word varies by more.
-        frames = min(self._heard, _STEADY_FRAMES)
-        if frames < _START_FRAMES:
+        recent_db = self._recent_db
+        if len(recent_db) < _START_FRAMES:
             return SILENCE_DB
-        recent_db = self._levels_db[-frames:]
-        low_db = float(recent_db.min())
-        return low_db if float(recent_db.max()) - low_db <= _STEADY_SPREAD_DB else SILENCE_DB
+        low_db = min(recent_db)
+        return low_db if max(recent_db) - low_db <= _STEADY_SPREAD_DB else SILENCE_DB

@@ -201,7 +201,7 @@ def test_an_engine_that_cannot_be_loaded_is_one_clear_line(tmp_path: Path, overr
         env=bare_environment(),
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=50,
         check=False,
     )
     assert done.returncode == 2

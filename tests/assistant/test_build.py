@@ -14,6 +14,8 @@ from assistant.engines import Engines
 from assistant.turn_end import BALANCED
 from audio.errors import EngineLoadError
 from llm.chat import Answering, Finished, Message, Token
+from llm.router import Router
+from llm.routing import Place
 
 WHAT_TIME = (Message("user", "what time is it"),)
 STORY = (Message("user", "tell me a story"),)
@@ -157,3 +159,57 @@ def test_every_detector_can_be_chosen(engine: str) -> None:
         return shop
 
     assert asyncio.run(scene()).chosen[0].name == engine
+
+
+def several(*tables: str) -> str:
+    return "llm.endpoints=[" + ", ".join("{" + table + "}" for table in tables) + "]"
+
+
+NEAR = 'name="near", url="http://127.0.0.1:9/v1", model="m"'
+FAR = 'name="far", url="http://127.0.0.1:9/v1", model="m"'
+
+
+def test_several_endpoints_are_one_model_of_all_conversations() -> None:
+    placed = "latitude=52.5, longitude=13.4"
+    shop = workshop(
+        several(f"{NEAR}, {placed}, tier=2, weight=3.0, price_in_per_million=2.0", FAR),
+        "llm.policy=geo",
+        "llm.latitude=48.9",
+        "llm.longitude=2.4",
+        "llm.hedge_share=0.05",
+    )
+    model = shop._routed()
+    assert isinstance(model, Router)
+    assert model.detail == "2 endpoints, geo: near, far"
+    assert model.routing.budget.share == 0.05
+    near, far = model.routing.endpoints
+    assert (near.tier, near.weight, near.price_in_per_million) == (2, 3.0, 2.0)
+    assert near.place == Place(52.5, 13.4)
+    assert far.place is None
+    assert model.routing.here == Place(48.9, 2.4)
+
+
+def test_one_endpoint_needs_no_router() -> None:
+    assert workshop(several(NEAR))._routed().name == "near"
+
+
+def test_nearness_needs_to_know_where_this_machine_stands() -> None:
+    with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
+        workshop(several(NEAR, FAR), "llm.policy=geo")._routed()
+
+
+@pytest.mark.slow
+def test_where_the_first_endpoint_is_down_the_second_answers() -> None:
+    async def scene() -> tuple[str, str]:
+        async with serving(answer("Once upon a time.")) as server:
+            up = f'name="up", url="{server.url}", model="m"'
+            shop = workshop(several(NEAR, up), "skills.before_llm=false")
+            engines = await shop.engines()
+            try:
+                assert engines.warm is not None
+                return await said(engines, STORY)
+            finally:
+                await build.close(engines.transcriber, pytest.fail)
+                await shop.aclose(pytest.fail)
+
+    assert asyncio.run(scene()) == ("up", "Once upon a time.")

@@ -10,7 +10,7 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def repartee(*arguments: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=15, check=False, cwd=folder)
+    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=50, check=False, cwd=folder)
 
 
 def test_help_names_the_commands() -> None:

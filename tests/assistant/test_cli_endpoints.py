@@ -16,7 +16,7 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
         [REPARTEE, *arguments],
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=50,
         check=False,
         cwd=folder,
         env={**os.environ, "COLUMNS": "160"},

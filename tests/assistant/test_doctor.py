@@ -25,7 +25,7 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
         [REPARTEE, "doctor", *arguments],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=80,
         check=False,
         env={**os.environ, **(environ or {})},
     )
@@ -42,14 +42,14 @@ def test_a_mistake_in_the_configuration_ends_with_2() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(40)
+@pytest.mark.timeout(90)
 def test_this_machine_is_examined_and_left_as_it_was(tmp_path: Path) -> None:
     homes = {"HF_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     done = doctor("--json", "--set", f"trace.dir={tmp_path / 'traces'}", environ=homes)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["ready"] is True
-    assert found["took_s"] < 20
+    assert found["took_s"] < 60
     assert list(found["sections"]) == [
         "versions",
         "threads",
@@ -82,7 +82,7 @@ def _left_behind(mark: bytes) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(40)
+@pytest.mark.timeout(90)
 def test_an_endpoint_that_refuses_makes_it_end_with_1() -> None:
     endpoint = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
     done = doctor("--set", f"llm.endpoints={endpoint}")
@@ -152,7 +152,7 @@ def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(40)
+@pytest.mark.timeout(90)
 def test_an_endpoint_that_answers_is_timed() -> None:
     async def scene() -> "subprocess.CompletedProcess[str]":
         async with serving(answer("Hello")) as server:

@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from llm_server import Wait, serving, status
 from rich.console import Console
+from stopwatch import Stopwatch
 
 from assistant.config import load_settings
 from assistant.local_search import beside, chosen
@@ -32,15 +33,14 @@ def test_what_is_found_meanwhile_is_there_afterwards() -> None:
 
 def test_nobody_waits_for_a_slow_one() -> None:
     async def run() -> None:
-        loop = asyncio.get_running_loop()
         async with serving() as server:
             server.models = (Wait(30),)
-            began_s = loop.time()
+            watch = Stopwatch()
             async with beside([port_of(server.url)], wanted=True) as found:
                 await asyncio.sleep(0.05)
-            assert loop.time() - began_s < 0.3
+            assert watch.undisturbed_s < 0.3
             assert found == []
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(10):
                 await server.quiet.wait()
 
     asyncio.run(run())

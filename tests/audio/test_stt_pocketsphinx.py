@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stopwatch import Stopwatch
 
 from audio.errors import EngineLoadError, SttError
 from audio.stt import Hearing, SegmentId, Transcriber, Words
@@ -204,7 +205,7 @@ def test_a_killed_process_is_noticed_and_replaced() -> None:
                 waiting = tasks.create_task(_failure(hearing))
                 await asyncio.sleep(0.02)
                 os.kill(transcriber.pid, signal.SIGKILL)
-                async with asyncio.timeout(1):
+                async with asyncio.timeout(10):
                     assert "ended unexpectedly" in await waiting
             with pytest.raises(SttError, match="load the recognizer again"):
                 hearing.feed(np.zeros(320, np.int16))
@@ -260,10 +261,10 @@ def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await hearing.words()
-        began = asyncio.get_running_loop().time()
+        watch = Stopwatch()
         await transcriber.aclose()
         await transcriber.aclose()
-        assert asyncio.get_running_loop().time() - began < 1.0
+        assert watch.undisturbed_s < 1.0
         assert not is_running(pid)
 
     asyncio.run(scenario())
@@ -334,7 +335,7 @@ def test_without_commands_everything_is_a_guess() -> None:
 def worker_answers(sent: bytes) -> tuple[int, bytes]:
     """Exit status and output of a process that gets these bytes and then the end of its stdin."""
     command = [sys.executable, "-m", "audio.stt.sphinx_worker"]
-    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=15, check=False)
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=50, check=False)
     return done.returncode, done.stdout
 
 
@@ -368,9 +369,9 @@ def test_no_orphan_and_no_harm_by_an_interrupt() -> None:
         "    os._exit(3)\n"
         "asyncio.run(main())\n"
     )
-    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, timeout=15, check=False)
+    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 3
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 15
     while is_running(int(done.stdout)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_running(int(done.stdout))

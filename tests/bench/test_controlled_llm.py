@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import httpx
 import pytest
 from llm_server import ask
 
 from bench.controlled_llm import Answer, ControlledLlm, Manner, last_asked, tokens_of
-from llm.chat import Finished, Message, Token
+from llm.chat import Finished, Message, Sent, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
 
 QUICKLY = Manner(ttft_ms=0, tokens_per_s=10_000)
@@ -84,3 +85,74 @@ def test_its_manner_can_be_changed_while_it_runs() -> None:
     wrong, right, said = asyncio.run(talk())
     assert (wrong, right) == (400, 200)
     assert '"content": "Yes."' in said
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}]
+)
+def test_a_fault_that_it_does_not_know_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        Manner(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "tokens"),
+    [
+        ("status:503", LlmRefused, 0),
+        ("drop-after:2", LlmBroken, 2),
+        ("stall-after:1", LlmTooSlow, 1),
+        ("stall-after:0", LlmTooSlow, 0),
+        ("garbage", LlmBroken, 0),
+    ],
+)
+def test_it_fails_as_it_is_told_to(fault: str, kind: type[LlmError], tokens: int) -> None:
+    async def talk() -> int:
+        heard = 0
+        async with answering(Manner(ttft_ms=0, tokens_per_s=200, fault=fault)) as (url, _):
+            chat = OpenAIChat("controlled", url, "m", first_token_timeout_s=0.3, token_gap_timeout_s=0.3)
+            try:
+                async with aclosing(chat.stream([Message("user", "turn on the lamp")])) as events:
+                    async for event in events:
+                        heard += isinstance(event, Token)
+            except kind:
+                return heard
+            finally:
+                await chat.aclose()
+        raise AssertionError("it should have failed")
+
+    assert asyncio.run(talk()) == tokens
+
+
+def test_a_far_network_is_told_from_a_slow_model() -> None:
+    async def talk() -> tuple[float | None, float]:
+        loop = asyncio.get_running_loop()
+        async with answering(Manner(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
+            chat = OpenAIChat("controlled", url, "m")
+            await chat.load()
+            await chat.load()
+            began_s = loop.time()
+            events = await ask(chat, [Message("user", "turn on the lamp")])
+            took_s = loop.time() - began_s
+            await chat.aclose()
+        return next(event.round_trip_s for event in events if isinstance(event, Sent)), took_s
+
+    round_trip_s, took_s = asyncio.run(talk())
+    assert round_trip_s is not None
+    assert 0.06 <= round_trip_s < 0.11
+    assert took_s >= 0.11
+
+
+def test_some_are_slow() -> None:
+    async def talk() -> list[float]:
+        loop, took = asyncio.get_running_loop(), []
+        async with answering(Manner(ttft_ms=0, tokens_per_s=10_000, slow_rate=0.5, slow_ms=60)) as (url, _):
+            chat = OpenAIChat("controlled", url, "m")
+            for _ in range(12):
+                began_s = loop.time()
+                await ask(chat, [Message("user", "turn on the lamp")])
+                took.append(loop.time() - began_s)
+            await chat.aclose()
+        return took
+
+    slow = sum(took_s >= 0.06 for took_s in asyncio.run(talk()))
+    assert 2 <= slow <= 10

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.serve_compare import comparison
 from bench.serve_rows import read
-from bench.serve_table import comparison
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -34,4 +34,4 @@ def test_two_clips_are_answered_and_accounted_for(tmp_path: Path) -> None:
     assert "| **Repartee, this run** |" in done.stdout
     assert (tmp_path / "report.md").read_text() in done.stdout
     assert (tmp_path / "latencies.svg").exists()
-    assert "| 0, 0, 2 | 0, 0, 2 |" in comparison(run, run)
+    assert "| plain turns: talked over, unanswered, premature, of | 0, 0, 0, 2 | 0, 0, 0, 2 |" in comparison(run, run)

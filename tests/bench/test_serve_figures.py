@@ -42,10 +42,11 @@ def traced(latency_ms: float, wait_ms: float) -> dict[str, Any]:
     return {"response_latency_ms": latency_ms, "stages": stages, "spans": [], "speech_end_ms": 0.0}
 
 
-def test_a_spread_is_by_nearest_rank() -> None:
+def test_a_spread_lies_between_the_values_nearest_to_it() -> None:
     one = spread(float(value) for value in range(1, 101))
     assert one is not None
-    assert (one.count, one.p50, one.p95, one.most) == (100, 50, 95, 100)
+    assert (one.count, one.p50, one.most) == (100, 50.5, 100)
+    assert one.p95 == pytest.approx(95.05)
     assert spread([]) is None
 
 
@@ -53,7 +54,8 @@ def test_turns_that_were_cut_into_have_no_latency() -> None:
     figures = turn_figures([turn(300.0), turn(20.0, cut_in=True), turn(None), turn(70.0)])
     assert figures.latency is not None
     assert (figures.latency.count, figures.latency.most) == (2, 300)
-    assert (figures.turns, figures.talked_over, figures.unanswered, figures.premature) == (4, 1, 1, 1)
+    # What was answered too soon after it was talked over was answered too soon as well.
+    assert (figures.turns, figures.talked_over, figures.unanswered, figures.premature) == (4, 1, 1, 2)
     assert figures.talked_over_share == 0.25
 
 
@@ -81,11 +83,12 @@ def test_an_interruption_that_was_not_noticed_is_missed() -> None:
     rows = [
         Row("bargein", "a", stop_ms=200.0, duck_ms=100.0, latency_ms=300.0),
         Row("bargein", "a"),
+        Row("bargein", "a", why="stopped before any speech"),
         Row("bargein", "a", lost="the reply was over before"),
     ]
     figures = bargein_figures(rows)
     assert figures.stop is not None
-    assert (figures.tried, figures.void, figures.missed, figures.stop.count) == (2, 1, 1, 1)
+    assert (figures.tried, figures.void, figures.missed, figures.stop.count) == (3, 1, 2, 1)
 
 
 def test_false_starts_are_per_minute_of_noise() -> None:
@@ -152,3 +155,8 @@ def test_the_band_ends_between_two_points() -> None:
 def test_costs_of_several_starts_are_one() -> None:
     costs = [Cost("warmup", 1, 2, 3, 4), Cost("turns", 1, 1, 1, 1), Cost("warmup", 2, 1, 1, 1)]
     assert total(costs) == (Cost("warmup", 3, 3, 4, 5), Cost("turns", 1, 1, 1, 1))
+
+
+def test_costs_of_a_variant_are_its_own() -> None:
+    costs = [Cost("turns", 1, 1, 1, 1), Cost("turns", 1, 2, 2, 2, "patient")]
+    assert total(costs) == tuple(costs)

@@ -1,15 +1,17 @@
 """What is printed of a run, and that it can be read again."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.serve import scenarios_of
+from bench.serve import parts_of
+from bench.serve_compare import comparison
 from bench.serve_plots import plot
 from bench.serve_rows import Cost, Row, Run, read, write
 from bench.serve_scenarios import was_asked
-from bench.serve_table import comparison, conditions, main_table, report
+from bench.serve_table import conditions, main_table, report
 
 RUN = Run(
     "python -m bench.serve",
@@ -26,7 +28,7 @@ RUN = Run(
         Row("paused", "d", latency_ms=800.0),
         Row("bargein", "a", stop_ms=250.0, duck_ms=100.0, latency_ms=320.0),
         Row("hold", "n", held=True),
-        Row("hold", "n", held=False),
+        Row("hold", "n", held=False, why="no reply to hold"),
         Row("noise", "n", seconds=30.0, starts=1),
         Row("warmup", "a", start=1, number=1, latency_ms=350.0),
         Row("warmup", "a", start=1, number=2, latency_ms=310.0),
@@ -38,7 +40,7 @@ RUN = Run(
 
 def test_the_row_of_this_project_stands_beside_the_peers() -> None:
     lines = main_table(RUN).splitlines()
-    assert lines[2] == "| **Repartee, this run** | 300 / 500, 0 % | 50 %, 800 / 800 | 250 / 250 |"
+    assert lines[2] == "| **Repartee, this run** | 400 / 490, 0 % | 50 %, 800 / 800 | 250 / 250 |"
     assert all(line.count("|") == 5 for line in lines[:7])
 
 
@@ -56,12 +58,18 @@ def test_a_client_that_could_not_keep_up_is_named() -> None:
     assert "part of what was measured" in conditions(late)
 
 
+def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
+    lost = Row("sessions", "a", lost="received 1013 (try again later).")
+    text = conditions(replace(RUN, rows=(*RUN.rows, lost, lost)))
+    assert text.endswith("\nNot measured: 2 of sessions: received 1013 (try again later).")
+
+
 def test_the_report_has_everything_that_was_measured() -> None:
     text = report(RUN)
     for said in (
-        "| plain turns | 2 | 300 / 500 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
+        "| plain turns | 2 | 400 / 490 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
         "`repartee.duck` after 100 / 100 ms",
-        "Hold: 1 of 2",
+        "Hold: 1 of 2 replies came whole through a noise (1 no reply to hold); 0 void",
         "2.0 false starts per minute",
         "first turns after a start 350 ms; those after them 310 ms",
         "500 ms are crossed at 300 ms",
@@ -82,13 +90,22 @@ def test_a_run_can_be_read_again_and_compared(tmp_path: Path) -> None:
     write(run, tmp_path)
     assert read(tmp_path) == run
     table = comparison(run, replace(run, rows=(replace(traced, latency_ms=200.0), *run.rows[1:])))
-    assert "| plain turns: latency p50 / p95 / max ms | 300 / 500 / 500 | 200 / 500 / 500 |" in table
+    assert "| plain turns: latency p50 / p95 / max ms | 400 / 490 / 500 | 350 / 485 / 500 |" in table
     assert "several at once" not in table  # neither run has it
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="holds no run"):
         read(tmp_path)
+
+
+def test_a_run_of_before_there_were_variants_can_still_be_read(tmp_path: Path) -> None:
+    write(RUN, tmp_path)
+    conditions_file = tmp_path / "run.json"
+    old = json.loads(conditions_file.read_text())
+    del old["curve"], old["settings"], old["costs"][0]["variant"]
+    conditions_file.write_text(json.dumps(old))
+    assert read(tmp_path) == RUN
 
 
 def test_plots_are_made_of_what_is_there(tmp_path: Path) -> None:
@@ -99,10 +116,10 @@ def test_plots_are_made_of_what_is_there(tmp_path: Path) -> None:
     assert plot(replace(RUN, rows=()), tmp_path) == []
 
 
-def test_scenarios_are_played_in_their_order() -> None:
-    assert scenarios_of("noise,turns") == ["turns", "noise"]
+def test_parts_are_played_in_their_order() -> None:
+    assert parts_of("curve,noise,turns") == ["turns", "noise", "curve"]
     with pytest.raises(Exception, match="there is no naps"):
-        scenarios_of("turns,naps")
+        parts_of("turns,naps")
 
 
 @pytest.mark.parametrize(

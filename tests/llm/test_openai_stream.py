@@ -49,6 +49,14 @@ def test_answer_with_usage() -> None:
     assert events == [Token("Hi"), Token(" there"), Finished("stop", 12, 2)]
 
 
+def test_cached_tokens_are_counted_where_the_service_says_them() -> None:
+    counts = {"prompt_tokens": 12, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    last = b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n"
+    assert read(event("Hi"), STOP, last, DONE)[-1] == Finished("stop", 12, 2, cached_tokens=8)
+    without = json.dumps({"choices": [], "usage": {**counts, "prompt_tokens_details": None}}).encode()
+    assert read(event("Hi"), STOP, b"data: " + without + b"\n\n", DONE)[-1] == Finished("stop", 12, 2)
+
+
 def test_only_content_is_a_token() -> None:
     reasoning = event(reasoning_content="hmm") + event(reasoning="hmm") + event(content=None, tool_calls=[])
     assert read(START + reasoning + event("Hi") + STOP) == [Token("Hi"), Finished("stop")]

@@ -32,12 +32,12 @@ def served(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
 
 async def get(server: Running, path: str, **headers: str) -> httpx.Response:
     async with httpx.AsyncClient(trust_env=False) as client:
-        return await client.get(server.http + path, headers=headers, timeout=5)
+        return await client.get(server.http + path, headers=headers, timeout=20)
 
 
 async def until(server: Running, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
-    """Ask again and again, for at most 5 s."""
-    async with asyncio.timeout(5):
+    """Ask again and again, for at most 20 s."""
+    async with asyncio.timeout(20):
         while not is_so(await get(server, path)):  # noqa: ASYNC110 - it is the server's answer that is waited for
             await asyncio.sleep(0.01)
 

@@ -30,7 +30,7 @@ def workshop(folder: Path, *assignments: str) -> ScriptedWorkshop:
 def run(main: Coroutine[None, None, None]) -> None:
     async def within() -> None:
         before = len(asyncio.all_tasks())
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(50):
             await main
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) == before, "tasks were left running"
@@ -124,7 +124,9 @@ def test_a_client_that_closes_is_gone_at_once_and_its_turn_is_kept(tmp_path: Pat
                 await caller.until("response.output_audio.delta")
                 async with caller.socket.send_context():
                     caller.socket.protocol.send_close(code)
-                await eventually(lambda: server.admission.current == 0, within_s=1)
+                watch = Stopwatch()
+                await eventually(lambda: server.admission.current == 0)
+                assert watch.undisturbed_s < 1
             assert not server.connections.resumable(caller.token)
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
             assert script.ears[0].closed
@@ -268,7 +270,6 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
     monkeypatch.setattr(line, "SEND_TIMEOUT_S", 0.5)
 
     async def main() -> None:
-        loop = asyncio.get_running_loop()
         async with (
             served(workshop(tmp_path, "server.resume_s=0")) as server,
             calling(server) as other,
@@ -282,12 +283,12 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
             for _ in range(60):
                 await deaf.send('{"type":"conversation.item.retrieve","item_id":"big"}')
             for turn in range(3):
-                began_s = loop.time()
+                watch = Stopwatch()
                 await other.asks("hello")
                 await other.until("response.created", turn + 1)
-                assert loop.time() - began_s < 1.5
+                assert watch.undisturbed_s < 1.5
                 await other.until("repartee.trace", turn + 1)
-            await eventually(lambda: server.admission.current == 1, within_s=5)
+            await eventually(lambda: server.admission.current == 1)
             deaf.transport.abort()
 
     run(main())
@@ -316,8 +317,9 @@ def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, m
             await greedy.send(json.dumps({"type": "conversation.item.create", "item": item}))
             for _ in range(200):
                 await greedy.send('{"type":"conversation.item.retrieve","item_id":"big"}')
+            await eventually(lambda: read > 5)
             await asyncio.sleep(0.5)
-            assert 5 < read < 80
+            assert read < 80
             shown = 0
             while shown < 200:
                 shown += json.loads(await greedy.recv())["type"] == "conversation.item.retrieved"
@@ -328,14 +330,13 @@ def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, m
 @pytest.mark.slow
 def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
         late_s: list[float] = []
 
         async def watch() -> None:
             while True:
-                at_s = loop.time()
+                watch = Stopwatch()
                 await asyncio.sleep(0.002)
-                late_s.append(loop.time() - at_s - 0.002)
+                late_s.append(watch.undisturbed_s - 0.002)
 
         async with served(workshop(tmp_path)) as server, calling(server) as caller, asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(watch())
@@ -349,14 +350,14 @@ def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> 
 
 def test_sound_faster_than_real_time_is_held_back_and_nothing_else(tmp_path: Path) -> None:
     async def main() -> None:
-        loop = asyncio.get_running_loop()
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
-            began_s = loop.time()
+            watch = Stopwatch()
             for _ in range(5):
                 await caller.sounds(np.zeros(24_000, np.int16))
             await caller.asks("hello")
             await caller.until("response.created")
-            assert 0.6 < loop.time() - began_s < 3
+            assert watch.took.elapsed_s > 0.6
+            assert watch.undisturbed_s < 3
             assert server.value("repartee_throttled_seconds_total") > 0.5
             assert caller.told("error") == []
 

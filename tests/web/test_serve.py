@@ -98,7 +98,7 @@ def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[st
         [REPARTEE, "serve", *arguments],
         capture_output=True,
         text=True,
-        timeout=15,
+        timeout=50,
         check=False,
         env={**environment(), **environ},
     )
@@ -203,17 +203,17 @@ def test_mistakes_are_one_line() -> None:
 def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
     with process() as running:
         port = port_of(running)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as ready:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
             assert ready.status == 200
         with pytest.raises(InvalidStatus):  # a refusal is nothing to put on the screen
             connect(f"ws://127.0.0.1:{port}/v1/realtime", origin=Origin("https://evil.example"), proxy=None)
         with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as client:
-            assert client.recv(5) == ""
+            assert client.recv(20) == ""
             running.send_signal(how)
-            assert json.loads(client.recv(5))["error"]["code"] == "server_draining"
+            assert json.loads(client.recv(20))["error"]["code"] == "server_draining"
             with pytest.raises(ConnectionClosed):
-                client.recv(5)
-        out, err = running.communicate(timeout=5)
+                client.recv(20)
+        out, err = running.communicate(timeout=20)
         assert (running.returncode, err) == (0, "")
         assert out.endswith("ended\n")
 
@@ -222,16 +222,18 @@ def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
 def test_it_ends_within_five_seconds_whatever_hangs() -> None:
     with process("stubborn") as running:
         with connect(f"ws://127.0.0.1:{port_of(running)}/v1/realtime", proxy=None) as client:
-            client.recv(5)
+            client.recv(20)
             running.send_signal(signal.SIGTERM)
-            running.wait(timeout=5.5)  # half a second for a busy machine
+            watch = Stopwatch()
+            running.wait(timeout=30)
+            assert watch.undisturbed_s < 5.5
         assert running.returncode == 0
 
 
 @pytest.mark.slow
 def test_without_engines_it_ends_with_the_reason() -> None:
     with process("broken") as running:
-        _, err = running.communicate(timeout=10)
+        _, err = running.communicate(timeout=50)
         assert running.returncode == 1  # the bare function; the program makes it one line and 2
         assert err.splitlines()[-1].endswith("EngineLoadError: the model is not there.")
 

@@ -229,7 +229,7 @@ def _refuse_type(kind: object) -> NoReturn:
 
 def _object_of(message: str) -> JsonObject:
     try:
-        document = json.loads(message, parse_constant=_refuse_constant)
+        document = _DECODER.decode(message)
     except json.JSONDecodeError as error:
         # Not its own text: that can quote what somebody said.
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
@@ -246,6 +246,10 @@ def _object_of(message: str) -> JsonObject:
 
 def _refuse_constant(_name: str) -> NoReturn:
     raise ValueError
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+"""`json.loads` makes one for every message that it is asked to read in a manner of one's own."""
 
 
 def _may_be_half(message: str) -> bool:

@@ -1,0 +1,232 @@
+"""Three endpoints on real sockets: one dies, one is slow now and then, a minute of silence passes.
+
+    python -m bench.failover [--turns 1000] [--at-once 8] [--silence-s 60]
+
+The servers are `bench.controlled_llm`, 100, 150 and 200 ms to the first token, in this process; the client is the
+program's own router. Prints one table. Times are from the question to the first token.
+"""
+
+import argparse
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from bench.controlled_llm import Answer, ControlledLlm, Manner
+from llm.chat import Message, Token, Tried
+from llm.errors import LlmError
+from llm.hedging import HedgeBudget
+from llm.openai import OpenAIChat
+from llm.router import Router
+from llm.routing import Endpoint, Policy, Routing
+
+TTFTS_MS = (100.0, 150.0, 200.0)
+QUESTION = (Message("system", "You are terse. " * 40), Message("user", "what is the tallest mountain"))
+USUAL = Manner(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
+
+
+class Served:
+    """One endpoint, which can be killed.
+
+    Attributes:
+        url: Its base address.
+        answers: Its log.
+    """
+
+    def __init__(self, manner: Manner, seed: int) -> None:
+        self.answers: list[Answer] = []
+        self.url = ""
+        self._llm = ControlledLlm(manner, self.answers.append, seed=seed)
+        self._open: set[asyncio.StreamWriter] = set()
+        self._listener: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen on a free port of loopback."""
+        self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/v1"
+
+    def be(self, manner: Manner) -> None:
+        """From the next request on."""
+        self._llm.manner = manner
+
+    def kill(self) -> None:
+        """As a process that dies: what is open breaks, what comes is refused."""
+        if self._listener is not None:
+            self._listener.close()
+        for writer in self._open:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            await self._llm.serve(reader, writer)
+        finally:
+            self._open.discard(writer)
+
+
+@dataclass(slots=True)
+class Turns:
+    """What became of the turns of one scene.
+
+    Attributes:
+        first_tokens_s: One for each turn that was answered, in order.
+        lost: Turns that ended in an error.
+        in_vain: Tokens asked for besides.
+        tokens: Of all answers, prompts included, as the budget counts.
+        tried: What the trace would hold.
+    """
+
+    first_tokens_s: list[float] = field(default_factory=list)
+    lost: int = 0
+    in_vain: int = 0
+    tokens: int = 0
+    tried: list[Tried] = field(default_factory=list)
+
+    def quantile_ms(self, share: float) -> float:
+        """Of the times to the first token, by nearest rank."""
+        ordered = sorted(self.first_tokens_s)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
+
+    @property
+    def extra_share(self) -> float:
+        """Of the tokens of the answers."""
+        return self.in_vain / max(1, self.tokens)
+
+
+@asynccontextmanager
+async def served(manners: Sequence[Manner]) -> AsyncGenerator[list[Served]]:
+    """Servers of these manners while the block runs."""
+    servers = [Served(manner, seed) for seed, manner in enumerate(manners, 1)]
+    try:
+        for server in servers:
+            await server.start()
+        yield servers
+    finally:
+        for server in servers:
+            server.kill()
+
+
+@asynccontextmanager
+async def routed(
+    servers: Sequence[Served], *, policy: Policy = "latency", hedge_share: float = 0.1
+) -> AsyncGenerator[Router]:
+    """A router over them, its connections open, while the block runs."""
+    models = [OpenAIChat(f"endpoint {number}", server.url, "m") for number, server in enumerate(servers, 1)]
+    endpoints = [Endpoint(model.name) for model in models]
+    routing = Routing(endpoints, policy, HedgeBudget(hedge_share), random.Random(1).random)
+    router = Router(models, routing, first_token_timeout_s=8.0)
+    try:
+        await router.load()
+        yield router
+    finally:
+        await router.aclose()
+
+
+async def ask(router: Router, turns: Turns) -> None:
+    """One question, its answer read to the end."""
+    loop = asyncio.get_running_loop()
+    began_s, first_s = loop.time(), None
+    try:
+        async with aclosing(router.stream(QUESTION)) as events:
+            async for event in events:
+                if isinstance(event, Tried):
+                    turns.tried.append(event)
+                    turns.in_vain += event.extra_tokens
+                elif isinstance(event, Token) and first_s is None:
+                    first_s = loop.time() - began_s
+    except LlmError:
+        turns.lost += 1
+    else:
+        assert first_s is not None
+        turns.first_tokens_s.append(first_s)
+    turns.tokens = router.routing.budget.tokens
+
+
+def manners(nearest: Manner = USUAL) -> list[Manner]:
+    """The three endpoints', the nearest with what is peculiar to it."""
+    return [replace(manner, ttft_ms=ms) for manner, ms in zip((nearest, USUAL, USUAL), TTFTS_MS, strict=True)]
+
+
+async def dying(*, silently: bool = False, count: int = 10) -> Turns:
+    """Turns one after the other; the nearest endpoint dies in the middle of them."""
+    turns = Turns()
+    async with served(manners()) as servers, routed(servers) as router:
+        for turn in range(count):
+            if turn == count // 2:
+                if silently:
+                    servers[0].be(replace(USUAL, fault="stall-after:0"))
+                else:
+                    servers[0].kill()
+            await ask(router, turns)
+    return turns
+
+
+async def slow_now_and_then(count: int, at_once: int, *, hedge_share: float = 0.1) -> Turns:
+    """The nearest endpoint is 1500 ms late in 5 % of its answers; several conversations at once."""
+    turns = Turns()
+    slow = replace(USUAL, slow_rate=0.05, slow_ms=1500.0)
+    async with served(manners(slow)) as servers, routed(servers, hedge_share=hedge_share) as router:
+
+        async def converse() -> None:
+            for _ in range(count // at_once):
+                await ask(router, turns)
+
+        async with asyncio.TaskGroup() as conversations:
+            for _ in range(at_once):
+                conversations.create_task(converse())
+    return turns
+
+
+async def after_silence(silence_s: float, *, warm: bool, connect_ms: float = 150.0) -> tuple[Turns, Turns]:
+    """Turns without a pause, then one after a silence; `warm`: connections are seen to 0.5 s before, as speech begins.
+
+    The servers drop idle connections after 5 s, and opening one takes `connect_ms`.
+    """
+    usual, first = Turns(), Turns()
+    far = [replace(manner, connect_ms=connect_ms) for manner in manners()]
+    async with served(far) as servers, routed(servers) as router:
+        for _ in range(5):
+            await ask(router, usual)
+        await asyncio.sleep(silence_s)
+        if warm:
+            async with asyncio.timeout(5):
+                await router.load()
+            await asyncio.sleep(0.5)
+        await ask(router, first)
+    return usual, first
+
+
+def row(name: str, turns: Turns) -> str:
+    """Of the table."""
+    times = [f"{turns.quantile_ms(share):.0f}" for share in (0.5, 0.99, 1.0)]
+    cells = (name, str(len(turns.first_tokens_s)), str(turns.lost), *times, f"{turns.extra_share:.1%}")
+    return "| " + " | ".join(cells) + " |"
+
+
+async def run(count: int, at_once: int, silence_s: float) -> None:
+    """Play the scenes and print the table."""
+    print("| scene | answered | lost | p50 ms | p99 ms | longest ms | tokens in vain |\n|---|---|---|---|---|---|---|")
+    print(row("the nearest of three dies in the middle of ten turns", await dying()))
+    print(row("the same, but it falls silent", await dying(silently=True)))
+    print(row("5 % of the nearest 1500 ms late, hedged", await slow_now_and_then(count, at_once)))
+    print(row("the same, not hedged", await slow_now_and_then(count, at_once, hedge_share=0.0)))
+    usual, warm = await after_silence(silence_s, warm=True)
+    _, cold = await after_silence(silence_s, warm=False)
+    print(row("turns without a pause, 150 ms to connect", usual))
+    print(row(f"the first after {silence_s:g} s of silence", warm))
+    print(row("the same, connections not seen to", cold))
+
+
+def main() -> None:
+    """Run the bench."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--at-once", type=int, default=8)
+    parser.add_argument("--silence-s", type=float, default=60.0)
+    options = parser.parse_args()
+    asyncio.run(run(options.turns, options.at_once, options.silence_s))
+
+
+if __name__ == "__main__":
+    main()

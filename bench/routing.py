@@ -1,0 +1,325 @@
+"""Several endpoints, thousands of turns, no network: what routing makes of faults, against naive choices.
+
+    python -m bench.routing [--turns 3000] [--seed 7] [--all]
+
+The decisions are those of the program (`llm/contest.py`, `llm/routing.py`); only the endpoints are made up, and time is
+a number. Prints the share of turns that were lost or took over 500 ms to the first token, and of tokens asked for in
+vain; with --all also a table for each story.
+"""
+
+import argparse
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llm.chat import ChatEvent, Sent, Token, Tried
+from llm.contest import Ask, Close, Contest, Effect, Fail, Pass
+from llm.errors import LlmError, LlmTooSlow, LlmUnreachable
+from llm.hedging import HedgeBudget
+from llm.routing import Endpoint, Policy, Routing
+
+PROMPT_TOKENS = 600
+ANSWER_TOKENS = 40
+TURN_EVERY_S = 8.0
+DEADLINE_S = 8.0
+LATE_S = 0.5
+
+Fate = float | Literal["refused", "silent"]
+"""What asking comes to: seconds to the first token, a refused connection, or nothing at all."""
+
+Nature = Callable[[float, random.Random], Fate]
+"""Of an endpoint: what asking it at a time comes to; times are shares of the story, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happens to the endpoints, in the order of the configuration."""
+
+    name: str
+    natures: Sequence[Nature]
+
+
+def steady(typical_s: float) -> Nature:
+    """Scatters as services do: by a factor, now and then a large one."""
+    return lambda _at, luck: typical_s * luck.lognormvariate(0.0, 0.15)
+
+
+def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
+    """Some answers come `slow_s` later."""
+    usual = steady(typical_s)
+
+    def nature(at: float, luck: random.Random) -> Fate:
+        took = usual(at, luck)
+        assert isinstance(took, float)
+        return took + (slow_s if luck.random() < share else 0.0)
+
+    return nature
+
+
+def during(begin: float, end: float, then: Nature, otherwise: Nature) -> Nature:
+    """`then` from `begin` to `end` of the story."""
+    return lambda at, luck: (then if begin <= at < end else otherwise)(at, luck)
+
+
+def _dead(fate: Fate) -> Nature:
+    return lambda _at, _luck: fate
+
+
+def _flapping(typical_s: float, periods: int) -> Nature:
+    usual = steady(typical_s)
+    return lambda at, luck: "refused" if int(at * 2 * periods) % 2 else usual(at, luck)
+
+
+NEAR, MIDDLE, FAR = steady(0.10), steady(0.15), steady(0.25)
+
+STORIES = (
+    Story("all is well", (NEAR, MIDDLE, FAR)),
+    Story("5 % of the nearest are 1500 ms late", (slow_now_and_then(0.10, 0.05, 1.5), MIDDLE, FAR)),
+    Story("the nearest degrades to 900 ms for a third", (during(0.33, 0.67, steady(0.9), NEAR), MIDDLE, FAR)),
+    Story("the nearest refuses for a third", (during(0.33, 0.67, _dead("refused"), NEAR), MIDDLE, FAR)),
+    Story("the nearest is silent for a third", (during(0.33, 0.67, _dead("silent"), NEAR), MIDDLE, FAR)),
+    Story("the nearest flaps", (_flapping(0.10, 20), MIDDLE, FAR)),
+    Story(
+        "all refuse for a tenth",
+        tuple(during(0.45, 0.55, _dead("refused"), usual) for usual in (NEAR, MIDDLE, FAR)),
+    ),
+    Story("a nearer one comes up half-way", (FAR, MIDDLE, during(0.0, 0.5, _dead("refused"), steady(0.08)))),
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the turns of one story.
+
+    Attributes:
+        first_tokens_s: Of those that were answered.
+        lost: Turns without an answer.
+        tokens: Of all answers, prompts included.
+        in_vain: Tokens asked for besides, by hedges and by questions that were given up.
+        hedged: Tokens asked for besides by hedges alone.
+        by: Who answered, turn by turn; "": nobody.
+    """
+
+    first_tokens_s: list[float] = field(default_factory=list)
+    lost: int = 0
+    tokens: int = 0
+    in_vain: int = 0
+    hedged: int = 0
+    by: list[str] = field(default_factory=list)
+
+    @property
+    def late_share(self) -> float:
+        """Turns that were lost, or waited for over 500 ms."""
+        late = sum(took_s > LATE_S for took_s in self.first_tokens_s) + self.lost
+        return late / max(1, len(self.by))
+
+    @property
+    def extra_share(self) -> float:
+        """Of the tokens of the answers."""
+        return self.in_vain / max(1, self.tokens)
+
+    def quantile_ms(self, share: float) -> float:
+        """Of the times to the first token, by nearest rank."""
+        ordered = sorted(self.first_tokens_s)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else float("nan")
+
+
+def routed(story: Story, turns: int, seed: int, *, policy: Policy = "latency", hedge_share: float = 0.1) -> Tally:
+    """The story, with the program's own decisions."""
+    luck = random.Random(seed)
+    endpoints = [Endpoint(f"endpoint {number}") for number in range(1, 1 + len(story.natures))]
+    routing = Routing(endpoints, policy, HedgeBudget(hedge_share), random.Random(seed + 1).random)
+    tally = Tally()
+    for turn in range(turns):
+        _Turn(routing, story.natures, turn / turns, luck, tally).hold(1000.0 + turn * TURN_EVERY_S)
+    tally.hedged = routing.budget.extra_tokens
+    return tally
+
+
+class _Turn:
+    """One question on virtual time."""
+
+    def __init__(
+        self, routing: Routing, natures: Sequence[Nature], at: float, luck: random.Random, tally: Tally
+    ) -> None:
+        self._routing, self._natures, self._at, self._luck, self._tally = routing, natures, at, luck, tally
+        self._due: list[tuple[float, int, ChatEvent | LlmError]] = []
+        self._closed: set[int] = set()
+        self._first_s: float | None = None
+        self._by = ""
+        self._failed = False
+
+    def hold(self, began_s: float) -> None:
+        """From the question to the end of its answer."""
+        contest = Contest(self._routing, PROMPT_TOKENS, began_s + DEADLINE_S)
+        now_s = began_s
+        self._perform(contest.begin(now_s), now_s, began_s)
+        while not self._failed and self._first_s is None:
+            wake_s = contest.wake_s
+            if self._due and (wake_s is None or self._due[0][0] <= wake_s):
+                now_s, number, what = heapq.heappop(self._due)
+                if number in self._closed:
+                    continue
+                if isinstance(what, LlmError):
+                    effects = contest.failed(number, what, now_s)
+                else:
+                    effects = contest.came(number, what, now_s)
+                self._perform(effects, now_s, began_s)
+            else:
+                assert wake_s is not None, "an answer that never comes has a deadline"
+                now_s = wake_s
+                self._perform(contest.tick(now_s), now_s, began_s)
+        contest.over(now_s)
+        self._routing.budget.answered(contest.question, ANSWER_TOKENS - 1 if self._first_s is not None else 0)
+        self._tally.by.append(self._by)
+        if self._first_s is None:
+            self._tally.lost += 1
+        else:
+            self._tally.first_tokens_s.append(self._first_s)
+            self._tally.tokens += PROMPT_TOKENS + ANSWER_TOKENS
+
+    def _perform(self, effects: Sequence[Effect], now_s: float, began_s: float) -> None:
+        for effect in effects:
+            match effect:
+                case Ask(number):
+                    self._ask(number, now_s)
+                case Close(number):
+                    self._closed.add(number)
+                case Pass(Tried() as tried):
+                    self._tally.in_vain += tried.extra_tokens
+                    self._by = tried.endpoint if tried.outcome == "answered" else self._by
+                case Pass(Token()):
+                    self._first_s = now_s - began_s
+                case Fail():
+                    self._failed = True
+                case Pass():
+                    pass
+
+    def _ask(self, number: int, now_s: float) -> None:
+        fate = self._natures[number](self._at, self._luck)
+        if fate == "refused":
+            error = LlmUnreachable("", "refused", spoken="", retryable=True)
+            heapq.heappush(self._due, (now_s + 0.002, number, error))
+            return
+        heapq.heappush(self._due, (now_s + 0.001, number, Sent(None)))
+        if fate == "silent":
+            heapq.heappush(self._due, (now_s + DEADLINE_S, number, LlmTooSlow("", "silent", spoken="", retryable=True)))
+        else:
+            assert isinstance(fate, float)
+            heapq.heappush(self._due, (now_s + fate, number, Token("Yes.")))
+
+
+# ---- what a simpler program would do ----
+
+
+def first_only(story: Story, turns: int, seed: int) -> Tally:
+    """Always the first endpoint."""
+    return _naive(story, turns, seed, lambda _turn, _luck: [0])
+
+
+def round_robin(story: Story, turns: int, seed: int) -> Tally:
+    """One after the other, the next where one refuses or is silent until the deadline."""
+    count = len(story.natures)
+    return _naive(story, turns, seed, lambda turn, _luck: [(turn + step) % count for step in range(count)])
+
+
+def in_order(story: Story, turns: int, seed: int) -> Tally:
+    """The first, the next where it refuses or is silent until the deadline."""
+    return _naive(story, turns, seed, lambda _turn, _luck: list(range(len(story.natures))))
+
+
+def all_at_once(story: Story, turns: int, seed: int) -> Tally:
+    """Every question to everybody; the first token wins."""
+    luck, tally = random.Random(seed), Tally()
+    for turn in range(turns):
+        fates = [nature(turn / turns, luck) for nature in story.natures]
+        times_s = [fate for fate in fates if isinstance(fate, float)]
+        _book(tally, min(times_s, default=None), "somebody", (sum(fate != "refused" for fate in fates) - 1))
+    return tally
+
+
+def _naive(story: Story, turns: int, seed: int, choose: Callable[[int, random.Random], list[int]]) -> Tally:
+    luck, tally = random.Random(seed), Tally()
+    for turn in range(turns):
+        waited_s, in_vain = 0.0, 0
+        for number in choose(turn, luck):
+            fate = story.natures[number](turn / turns, luck)
+            if isinstance(fate, float):
+                _book(tally, waited_s + fate, f"endpoint {number + 1}", in_vain)
+                break
+            waited_s += 0.002 if fate == "refused" else DEADLINE_S
+            in_vain += fate == "silent"
+        else:
+            _book(tally, None, "", in_vain)
+    return tally
+
+
+def _book(tally: Tally, first_s: float | None, by: str, in_vain: int) -> None:
+    tally.in_vain += max(0, in_vain) * PROMPT_TOKENS
+    tally.by.append("" if first_s is None else by)
+    if first_s is None:
+        tally.lost += 1
+    else:
+        tally.first_tokens_s.append(first_s)
+        tally.tokens += PROMPT_TOKENS + ANSWER_TOKENS
+
+
+WAYS: dict[str, Callable[[Story, int, int], Tally]] = {
+    "latency, hedged": routed,
+    "latency, no hedges": lambda story, turns, seed: routed(story, turns, seed, hedge_share=0.0),
+    "ordered, hedged": lambda story, turns, seed: routed(story, turns, seed, policy="ordered"),
+    "the first only": first_only,
+    "in order": in_order,
+    "in turn": round_robin,
+    "all at once": all_at_once,
+}
+"""Ways to choose; the first three are the program's."""
+
+
+def table(story: Story, turns: int, seed: int) -> str:
+    """Of one story, in Markdown."""
+    lines = [
+        f"**{story.name}**\n",
+        "| who is asked | over 500 ms | lost | p50 ms | p99 ms | tokens in vain |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, way in WAYS.items():
+        tally = way(story, turns, seed)
+        cells = (
+            name,
+            f"{tally.late_share:.1%}",
+            str(tally.lost),
+            f"{tally.quantile_ms(0.5):.0f}",
+            f"{tally.quantile_ms(0.99):.0f}",
+            f"{tally.extra_share:.1%}",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(turns: int, seed: int) -> str:
+    """Of all stories: late or lost, and in vain."""
+    lines = ["| " + " | ".join(("", *WAYS)) + " |", "|---" * (1 + len(WAYS)) + "|"]
+    for story in STORIES:
+        tallies = [way(story, turns, seed) for way in WAYS.values()]
+        cells = [f"{tally.late_share:.1%}, {tally.extra_share:.1%}" for tally in tallies]
+        lines.append("| " + " | ".join((story.name, *cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--all", action="store_true", help="a table for each story, too")
+    options = parser.parse_args()
+    print(summary(options.turns, options.seed))
+    for story in STORIES if options.all else ():
+        print(table(story, options.turns, options.seed))
+
+
+if __name__ == "__main__":
+    main()

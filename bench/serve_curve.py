@@ -1,0 +1,64 @@
+"""What waiting for the end of a turn costs: how long after the last word, and how often into a pause.
+
+Computed, not played: the recordings go through the real detector, recognizer and Smart Turn, and each way of waiting is
+judged on the same silences (bench/turn_end_curve.py). One point for each setting, for each source of the estimate alone
+and together, with the weights that ship.
+"""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from assistant.model_catalogue import SMART_TURN
+from assistant.models import installed
+from assistant.turn_end import fitted_turn_end
+from audio.smart_turn import SmartTurn
+from bench.serve_rows import CurvePoint
+from bench.turn_end import asked_once, curves, keyed, profiles
+from bench.turn_end_clips import turns
+from bench.turn_end_curve import Cost
+from bench.turn_end_moments import Moment, heard_moments
+from bench.turn_end_table import features_of, names_of
+
+ALONE = ("sound", "text", "smart")
+TOGETHER = ("sound+text", "sound+text+smart")
+
+
+def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
+    """All points of a manifest's turns. Without Smart Turn at hand, those of the other sources.
+
+    Raises SystemExit where a line lacks what a turn needs.
+    """
+    path = installed(SMART_TURN)
+    try:
+        found = list(turns(manifest, tags=True))
+    except KeyError as error:
+        raise SystemExit(f"{manifest}: for the curve each line with the tag speech needs {error}.") from error
+    with tempfile.TemporaryDirectory() as folder:  # what is kept would be of another day's recognizer
+        moments = heard_moments(found, Path(folder), None if path is None else SmartTurn(path))
+    sources = [source for source in (*ALONE, *TOGETHER) if path is not None or "smart" not in source]
+    return points_of(asked_once(moments), sources)
+
+
+def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
+    """Fixed lengths of silence, each source over its thresholds, and the profiles on the last of the sources."""
+    logits = {source: keyed(moments, _logits(moments, source)) for source in sources}
+    shipped = profiles(moments, logits[sources[-1]])
+    drawn = [(curve.name, curve.points) for curve in curves(moments, logits)]
+    return tuple(point for source, costs in (*drawn, ("profile", shipped)) for point in _points(source, costs))
+
+
+def _logits(moments: Sequence[Moment], source: str) -> npt.NDArray[np.float64]:
+    names, model = names_of(source), fitted_turn_end().models[source]
+    return np.array([model.logit(dict(zip(names, row, strict=True))) for row in features_of(moments, source)])
+
+
+def _points(source: str, costs: Iterable[tuple[str, Cost]]) -> Iterable[CurvePoint]:
+    return (
+        CurvePoint(source, setting, cost.median_ms, cost.p95_ms, cost.cut_turns, cost.cut_plain)
+        for setting, cost in costs
+        if np.isfinite(cost.median_ms) and np.isfinite(cost.cut_turns) and np.isfinite(cost.cut_plain)
+    )

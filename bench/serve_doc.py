@@ -1,0 +1,147 @@
+"""A page of figures that nobody typed: what stands between two marks is written from a run.
+
+    python -m bench.serve --doc docs/performance.md                 # measure, and write
+    python -m bench.serve_doc out/serve docs/performance.md         # write what was measured before
+
+The plots lie beside the page under its name. What a run did not measure is not on the page.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.serve_plots import SHOWN, plot
+from bench.serve_rows import Run, read
+from bench.serve_table import (
+    conditions,
+    cost_table,
+    crowd,
+    interruptions,
+    main_table,
+    stages_table,
+    sweep,
+    turns_table,
+)
+from bench.serve_trade import curve_table, engines_table, profiles_table
+
+BEGIN = "<!-- Written by python -m bench.serve --doc: -->"
+END = "<!-- So far. -->"
+
+_STAGES = """\
+Only what was paid is here: work that was hidden behind the wait for silence costs nothing. *Our own share* is spread
+over the stages; `bench/serve_own.py` says how it is found. *Measured outside, less the trace* is mostly how late the
+detector dates the end of speech: the trace counts from there."""
+
+_PROFILES = """\
+`turn.profile` decides how long a silence is waited for: the same clips, said to a server of each profile. A profile is
+judged by both columns at once."""
+
+_CURVE = """\
+Each source of the estimate alone, and all together, with the weights that ship; one point for each threshold. Computed:
+the recordings go through the real detector, recognizer and Smart Turn, and each way of waiting is judged on the same
+silences. It is the wait, not the whole latency, and Smart Turn's own time is not in it; crosses are what was measured
+from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
+
+_ENGINES = """\
+Whisper's models have the released shapes and random weights, and say the words of the recordings
+(`bench/whisper_server.py`): what such a model costs a conversation, not how well it hears. The first line is the run's
+own recognizer on the same clips."""
+
+_SWEEP = """\
+The same clips for each setting of the language model. Its time to the first token runs while the silence is waited for;
+what is longer than that is paid in full."""
+
+_COST = """\
+Event loop: the detector, turn taking, the wire. Other threads: espeak-ng, Smart Turn, Whisper. Engine processes:
+pocketsphinx. The client and the language model are not in it. Of eight people at once, the share of each."""
+
+
+def document(page: str, run: Run, name: str) -> str:
+    """The page with this run's figures between its marks.
+
+    Args:
+        page: As it is.
+        run: What was measured.
+        name: That its plots begin with.
+
+    Raises ValueError without the marks.
+    """
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(
+            f"the page has no place for the figures: put a line {BEGIN} and a line {END} where they belong"
+        )
+    return f"{head}{BEGIN}\n\n" + "\n\n".join(_sections(run, name)) + f"\n\n{END}{tail}"
+
+
+def write_page(run: Run, page: Path) -> list[Path]:
+    """Write the figures into a page, and its plots beside it. Returns the files.
+
+    Raises SystemExit where the page is not there, or has no marks.
+    """
+    try:
+        text = document(page.read_text(encoding="utf-8"), run, page.stem)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{page}: {error}") from error
+    page.write_text(text, encoding="utf-8")
+    plots = [path.replace(page.parent / f"{page.stem}-{path.name}") for path in plot(run, page.parent)]
+    return [page, *plots]
+
+
+def _sections(run: Run, name: str) -> Iterator[str]:
+    yield conditions(run)
+    for title, parts in (
+        ("Against others", (main_table(run),)),
+        ("Turns", (turns_table(run), stages_table(run, "turns"), _picture(_answered(run), name, "latencies"))),
+        ("Profiles", (profiles_table(run),)),
+        ("What waiting costs", (curve_table(run), _picture(run.curve, name, "curve"))),
+        ("Interruptions and noise", ("\n".join(interruptions(run)),)),
+        ("Several at once, and the first turn", ("\n".join(crowd(run)), stages_table(run, "sessions"))),
+        ("Where the band ends", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
+        ("With Whisper's models", (engines_table(run),)),
+        ("Processor time", (cost_table(run),)),
+    ):
+        found = [part for part in parts if part]
+        if found and not all(part.startswith("![") for part in found):
+            yield f"## {title}"
+            yield from found
+            if title in _SAID:
+                yield _SAID[title]
+
+
+_SAID = {
+    "Turns": _STAGES,
+    "Profiles": _PROFILES,
+    "What waiting costs": _CURVE,
+    "Where the band ends": _SWEEP,
+    "With Whisper's models": _ENGINES,
+    "Processor time": _COST,
+}
+
+_PICTURES = {
+    "latencies": "Share of the turns answered within a time",
+    "curve": "Median wait against the share of turns with a pause that are cut into",
+    "sweep": "Latency against the time to the first token and the token rate",
+}
+
+
+def _picture(shown: object, name: str, plot_name: str) -> str:
+    return f"![{_PICTURES[plot_name]}]({name}-{plot_name}.svg)" if shown else ""
+
+
+def _answered(run: Run) -> bool:
+    return any(run.of(scenario) for scenario in SHOWN)
+
+
+def main() -> None:
+    """Write a page from a run that was stored."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="the --out of a run")
+    parser.add_argument("page", type=Path)
+    options = parser.parse_args()
+    print(*write_page(read(options.run), options.page), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""`repartee` with a Whisper that costs what a released one does, and hears what the recordings say.
+
+    python -m bench.whisper_server SHAPE MANIFEST serve [arguments of `repartee serve`]
+
+The model has a released one's shape and random weights: each decode is paid in full, as in `bench.engines` (4 tokens
+for each second of sound, and in no doubt), and then says the words of the recording that the sound is a piece of.
+So this measures what such a model costs a conversation, and nothing of how well it hears.
+"""
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from assistant.cli import main as repartee
+from audio.stt import whisper_model
+from audio.stt.whisper_model import Decoded, LoadedWhisper
+from audio.units import Pcm
+from bench.recordings import read_recordings
+from bench.whisper_script import Script
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from synthetic_whisper import SHAPES, random_whisper
+
+
+class ScriptedWhisper(LoadedWhisper):
+    """A loaded model whose words are a script's.
+
+    Attributes:
+        script: Of all models of this process.
+    """
+
+    script = Script(())
+
+    def decode(self, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+        """Pay for the decode, and say what the script says."""
+        decoded = super().decode(pcm, language, retry=retry)
+        return replace(decoded, text=self.script.words(pcm), doubt="")
+
+
+def main() -> None:
+    """Run the program."""
+    try:
+        shape, manifest, *arguments = sys.argv[1:]
+        dimensions = SHAPES[shape]
+    except (ValueError, KeyError):
+        raise SystemExit(f"bench.whisper_server: SHAPE ({', '.join(SHAPES)}), MANIFEST, serve, …") from None
+    ScriptedWhisper.script = Script(read_recordings(Path(manifest)))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
+        patch.object(whisper_model, "_TOKENS_PER_S", 4),
+        patch.object(whisper_model, "doubt", return_value=""),
+        patch("audio.stt.whisper_shared.LoadedWhisper", ScriptedWhisper),
+    ):
+        model = random_whisper(Path(folder) / shape, dimensions)
+        sys.argv = ["repartee", *arguments, "--set", "stt.engine=faster-whisper", "--set", f"stt.model={model}"]
+        repartee()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""One answer while it comes: what was said, what was called, how it ends. For services with words of their own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llm.chat import Finished, FunctionCall, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
+from llm.refusal import SPOKEN_FILTER
+from llm.surrogates import Surrogates
+
+Said = Token | FunctionCall | Finished
+
+_GIVEN_UP = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
+_FILTERED = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
+_TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    name: str
+    arguments: str = ""
+
+
+class Answer:
+    """Keeps the books of one answer.
+
+    Attributes:
+        begun: Text or a call came.
+        reason: The service's word for the end, once it is known, else "".
+        over: Finished was said.
+        prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self.begun = False
+        self.reason = ""
+        self.over = False
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self._endpoint = endpoint
+        self._chars_left = MAX_ANSWER_CHARS
+        self._surrogates = Surrogates()
+        self._calls: dict[int, _Call] = {}
+
+    def say(self, text: str) -> Iterator[Token]:
+        """Some more text. Raises LlmBroken where it is more than any answer has."""
+        if text and (whole := self._surrogates.whole(text)):
+            self._spend(len(whole))
+            self.begun = True
+            yield Token(whole)
+
+    def call(self, index: int, call_id: str, name: str) -> None:
+        """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
+        if len(self._calls) >= MAX_CALLS:
+            raise self.broken(f"called more than {MAX_CALLS} functions at once: offer fewer")
+        self.begun = True
+        self._calls[index] = _Call(call_id or f"call_{index}", name)
+
+    def argue(self, index: int, arguments: str) -> None:
+        """A piece of a call's arguments."""
+        if index in self._calls:
+            self._spend(len(arguments))
+            self._calls[index].arguments += arguments
+
+    def stop(self, reason: str) -> None:
+        """The service says that it is done, and why. Raises LlmError where that is no good end."""
+        self.reason = self.reason or reason[:40]
+        if self.reason in _GIVEN_UP:
+            raise self.broken(f"gave up its answer ({self.reason}): see the model's log")
+        if self.reason in _FILTERED:
+            text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
+            raise LlmRefused(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
+
+    def finish(self) -> Iterator[FunctionCall | Finished]:
+        """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""
+        if self.over:
+            return
+        if not self.reason:
+            raise self.broken("ended its answer without an end mark: see the model's log")
+        if not self.begun:
+            remedy = "raise max_tokens, or ask for less" if self.reason in _TOO_LONG else "see the model's log"
+            raise self.broken(f"ended without a word ({self.reason}): {remedy}")
+        self.over = True
+        for _, call in sorted(self._calls.items()):
+            yield FunctionCall(call.call_id, call.name, call.arguments or "{}")
+        yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
+
+    def broken(self, what: str) -> LlmError:
+        """The error for what is no answer."""
+        spoken = SPOKEN_TORN if self.begun else SPOKEN_EMPTY
+        return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
+
+    def _spend(self, chars: int) -> None:
+        self._chars_left -= chars
+        if self._chars_left < 0:
+            raise self.broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+
+
+def count_of(value: object) -> int | None:
+    """A token count, or None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

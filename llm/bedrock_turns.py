@@ -1,0 +1,123 @@
+"""A conversation as Bedrock's models want it: user and assistant in turns, each call right before its result. Pure.
+
+Ours may begin with a greeting, have two messages of one speaker in a row, or a call whose result never came: the
+service refuses each of these.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llm.chat import FunctionCall, Message
+
+OPENING = "…"
+"""What the user is taken to have said before the assistant spoke first."""
+
+_NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Something said; never blank."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something called."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call gave."""
+
+    call_id: str
+    text: str
+
+
+Block = Text | Call | Result
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """All that one of the two says, until the other one does."""
+
+    role: Literal["user", "assistant"]
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation, sorted.
+
+    Attributes:
+        lasting: The system prompt that it begins with, which stays the same from request to request.
+        passing: System messages from further on.
+        turns: In turns; the first is the user's.
+    """
+
+    lasting: tuple[str, ...]
+    passing: tuple[str, ...]
+    turns: tuple[Turn, ...]
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """Names of the functions that were called in it, each once."""
+        calls = (block for turn in self.turns for block in turn.blocks if isinstance(block, Call))
+        return tuple(dict.fromkeys(call.name for call in calls))
+
+
+def conversation_of(messages: Sequence[Message]) -> Conversation:
+    """Sort `messages`. A call without a result, and a result without a call, are left out."""
+    begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    results = {message.call_id: message.content for message in messages if message.role == "tool"}
+    turns = [Turn("user")]
+    for message in messages[begin:]:
+        match message.role:
+            case "user":
+                _add(turns, "user", _said(message))
+            case "assistant":
+                answered = [call for call in message.calls if call.call_id in results]
+                _add(turns, "assistant", [*_said(message), *map(_call, answered)])
+                _add(turns, "user", [Result(_id(call.call_id), results[call.call_id]) for call in answered])
+            case "tool" | "system":
+                pass  # results stand behind their calls, system messages outside
+    if not turns[0].blocks:
+        turns[0].blocks.append(Text(OPENING))
+    return Conversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
+
+
+def _system(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message.content for message in messages if message.role == "system" and message.content.strip())
+
+
+def _add(turns: list[Turn], role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
+    if not blocks:
+        return
+    if turns[-1].role != role:
+        turns.append(Turn(role))
+    turns[-1].blocks.extend(blocks)
+
+
+def _said(message: Message) -> list[Block]:
+    return [Text(message.content)] if message.content.strip() else []
+
+
+def _call(call: FunctionCall) -> Call:
+    try:
+        arguments: object = json.loads(call.arguments or "{}")
+    except ValueError:
+        arguments = {}
+    return Call(_id(call.call_id), call.name, arguments if isinstance(arguments, dict) else {})
+
+
+def _id(call_id: str) -> str:
+    """An id that another service gave, in the letters and the length that these allow."""
+    return _NOT_IN_ID.sub("_", call_id)[:64] or "call"

@@ -1,0 +1,228 @@
+"""The messages of KServe's inference protocol (v2, as Triton speaks it) that a streamed answer needs. No I/O.
+
+Made at import from the protocol's field numbers, without generated code, in a pool of their own: another package's
+copy of the same messages stays out of the way. Fields that the protocol calls strings are bytes here, which is the same
+on the wire: broken text from a service is no reason not to read the rest.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf.message import DecodeError
+except ImportError as error:
+    raise ImportError("llm service 'grpc' needs protobuf: pip install 'repartee[grpc]'") from error
+
+PACKAGE = "inference"
+STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
+SERVER_READY = "/inference.GRPCInferenceService/ServerReady"
+SERVER_READY_REQUEST = b""
+
+ASK_FOR_END_MARK = "triton_enable_empty_final_response"
+END_MARK = "triton_final_response"
+"""Of a response's parameters: true on the last one, which may say nothing else if it was asked for so."""
+
+_FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "InferParameter": {"bool_param": (1, "bool"), "int64_param": (2, "int64"), "string_param": (3, "bytes")},
+        "Parameter": {"key": (1, "bytes"), "value": (2, "InferParameter")},
+        "InferTensorContents": {
+            "int_contents": (2, "int32*"),
+            "int64_contents": (3, "int64*"),
+            "uint_contents": (4, "uint32*"),
+            "uint64_contents": (5, "uint64*"),
+            "bytes_contents": (8, "bytes*"),
+        },
+        "InferInputTensor": {"name": (1, "bytes"), "datatype": (2, "bytes"), "shape": (3, "int64*")},
+        "InferRequestedOutputTensor": {"name": (1, "bytes")},
+        "ModelInferRequest": {
+            "model_name": (1, "bytes"),
+            "model_version": (2, "bytes"),
+            "id": (3, "bytes"),
+            "parameters": (4, "Parameter*"),
+            "inputs": (5, "InferInputTensor*"),
+            "outputs": (6, "InferRequestedOutputTensor*"),
+            "raw_input_contents": (7, "bytes*"),
+        },
+        "InferOutputTensor": {
+            "name": (1, "bytes"),
+            "datatype": (2, "bytes"),
+            "contents": (5, "InferTensorContents"),
+        },
+        "ModelInferResponse": {
+            "id": (3, "bytes"),
+            "parameters": (4, "Parameter*"),
+            "outputs": (5, "InferOutputTensor*"),
+            "raw_output_contents": (6, "bytes*"),
+        },
+        "ModelStreamInferResponse": {"error_message": (1, "bytes"), "infer_response": (2, "ModelInferResponse")},
+    }
+)
+"""Field to number and type; `*`: repeated. A map's entries are, on the wire, repeated messages of key and value."""
+
+_RAW_COUNTS = MappingProxyType({"INT32": "<i", "UINT32": "<I", "INT64": "<q", "UINT64": "<Q"})
+
+
+class KserveFormatError(ValueError):
+    """What came is no response of this protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputTensor:
+    """One input of a model.
+
+    Attributes:
+        datatype: "BYTES", "BOOL", "INT32", "UINT64" or "FP32".
+        shape: With a batch dimension if the model's configuration has one.
+        raw: The elements, as the protocol lays them out.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One message of a streamed answer.
+
+    Attributes:
+        error: What the service complains of, or "".
+        request_id: The request that it belongs to, or "" where the service does not say.
+        final: Whether the service marks it as the last one; None: it says nothing of the kind.
+        texts: Elements of the BYTES outputs by name; may be cut inside a character.
+        counts: Elements of the whole-number outputs by name.
+    """
+
+    error: str
+    request_id: str
+    final: bool | None
+    texts: Mapping[str, tuple[bytes, ...]]
+    counts: Mapping[str, tuple[int, ...]]
+
+
+def text_tensor(name: str, text: str, shape: tuple[int, ...]) -> InputTensor:
+    """A BYTES tensor of one element: its length, then UTF-8."""
+    data = text.encode("utf-8", "replace")
+    return InputTensor(name, "BYTES", shape, struct.pack("<I", len(data)) + data)
+
+
+def flag_tensor(name: str, flag: bool, shape: tuple[int, ...]) -> InputTensor:
+    """A BOOL tensor of one element."""
+    return InputTensor(name, "BOOL", shape, struct.pack("<?", flag))
+
+
+def int_tensor(name: str, value: int, shape: tuple[int, ...], *, datatype: str = "INT32") -> InputTensor:
+    """A whole number, INT32 or UINT64. Raises ValueError for one that does not fit."""
+    try:
+        return InputTensor(name, datatype, shape, struct.pack(_RAW_COUNTS[datatype], value))
+    except struct.error as error:
+        raise ValueError(f"{name} must fit into {datatype}, not be {value}") from error
+
+
+def float_tensor(name: str, value: float, shape: tuple[int, ...]) -> InputTensor:
+    """An FP32 tensor of one element."""
+    return InputTensor(name, "FP32", shape, struct.pack("<f", value))
+
+
+def request_bytes(
+    model: str, version: str, request_id: str, inputs: Sequence[InputTensor], outputs: Sequence[str]
+) -> bytes:
+    """A ModelInferRequest that asks for `outputs`, and for the mark on the last response."""
+    request = _MESSAGES["ModelInferRequest"](
+        model_name=model.encode(), model_version=version.encode(), id=request_id.encode()
+    )
+    mark = request.parameters.add(key=ASK_FOR_END_MARK.encode())
+    mark.value.bool_param = True
+    for tensor in inputs:
+        request.inputs.add(name=tensor.name.encode(), datatype=tensor.datatype.encode(), shape=tensor.shape)
+        request.raw_input_contents.append(tensor.raw)
+    for name in outputs:
+        request.outputs.add(name=name.encode())
+    encoded: bytes = request.SerializeToString()
+    return encoded
+
+
+def response_of(data: bytes) -> Response:
+    """Read a ModelStreamInferResponse. Raises KserveFormatError."""
+    try:
+        message = _MESSAGES["ModelStreamInferResponse"].FromString(data)
+    except DecodeError:
+        # Without the cause: its text may quote the answer.
+        raise KserveFormatError("a message that is none of the inference protocol's") from None
+    inner = message.infer_response
+    texts: dict[str, tuple[bytes, ...]] = {}
+    counts: dict[str, tuple[int, ...]] = {}
+    for position, output in enumerate(inner.outputs):
+        name, datatype = _text(output.name), _text(output.datatype)
+        raw = inner.raw_output_contents[position] if position < len(inner.raw_output_contents) else None
+        if datatype == "BYTES":
+            texts[name] = tuple(output.contents.bytes_contents) if raw is None else _elements(raw)
+        elif datatype in _RAW_COUNTS:
+            counts[name] = _plain_counts(output.contents) if raw is None else _raw_counts(raw, _RAW_COUNTS[datatype])
+    marks = [entry.value.bool_param for entry in inner.parameters if _text(entry.key) == END_MARK]
+    return Response(
+        error=_text(message.error_message),
+        request_id=_text(inner.id),
+        final=any(marks) if marks else None,
+        texts=texts,
+        counts=counts,
+    )
+
+
+def _elements(raw: bytes) -> tuple[bytes, ...]:
+    """BYTES elements, each behind its length."""
+    found: list[bytes] = []
+    at = 0
+    while at < len(raw):
+        end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
+        if end > len(raw):
+            raise KserveFormatError("a text that is shorter than it says")
+        found.append(raw[at + 4 : end])
+        at = end
+    return tuple(found)
+
+
+def _raw_counts(raw: bytes, layout: str) -> tuple[int, ...]:
+    if len(raw) % struct.calcsize(layout):
+        raise KserveFormatError("whole numbers that are cut off")
+    return tuple(number for (number,) in struct.iter_unpack(layout, raw))
+
+
+def _plain_counts(contents: Any) -> tuple[int, ...]:
+    kinds = (contents.int_contents, contents.uint_contents, contents.int64_contents, contents.uint64_contents)
+    return tuple(next(filter(None, kinds), ()))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _messages() -> dict[str, Any]:
+    """Message name to class."""
+    kind = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="kserve.proto", package=PACKAGE, syntax="proto2")
+    for name, fields in _FIELDS.items():
+        message = file.message_type.add(name=name)
+        for field, (number, spelled) in fields.items():
+            base = spelled.removesuffix("*")
+            added = message.field.add(name=field, number=number)
+            added.label = kind.LABEL_REPEATED if base != spelled else kind.LABEL_OPTIONAL
+            if base in _FIELDS:
+                added.type, added.type_name = kind.TYPE_MESSAGE, f".{PACKAGE}.{base}"
+                continue
+            added.type = kind.Type.Value(f"TYPE_{base.upper()}")
+            # Numbers packed, as proto3 does; both are read.
+            added.options.packed = base not in {spelled, "bytes"}
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = ((name, pool.FindMessageTypeByName(f"{PACKAGE}.{name}")) for name in _FIELDS)
+    return {name: message_factory.GetMessageClass(descriptor) for name, descriptor in found}
+
+
+_MESSAGES = _messages()

@@ -1,0 +1,117 @@
+"""Where an answer stops: the text up to the first stop sequence, also where that is cut over tokens. No I/O.
+
+Some services send the stop sequence that ended an answer, some know nothing of stop sequences, and a model that misses
+its own end goes on with the next question in the person's name. None of that is to be spoken.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from llm.chat import ChatEvent, Finished, Token
+from llm.errors import LlmBroken, LlmError
+from llm.openai_stream import SPOKEN_EMPTY
+from llm.paced import Reading
+
+STOPPED_REASON = "stop_sequence"
+"""TGI's own word for it."""
+
+
+class StopCut:
+    """Lets text through until a stop sequence begins.
+
+    Attributes:
+        stopped: One came; nothing comes through any more.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        """`stops`: empty ones do not count."""
+        self.stopped = False
+        self._held = ""
+        self._stops = tuple(filter(None, stops))
+        self._stop = re.compile("|".join(map(re.escape, self._stops))) if self._stops else None
+
+    def feed(self, text: str) -> str:
+        """What of it, and of what was held back, can be said now."""
+        if self.stopped or self._stop is None:
+            return "" if self.stopped else text
+        text, self._held = self._held + text, ""
+        if found := self._stop.search(text):
+            self.stopped = True
+            return text[: found.start()]
+        kept = self._beginning_of_a_stop(text)
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept]
+
+    def rest(self) -> str:
+        """At the end: what was held back and became no stop sequence."""
+        held, self._held = self._held, ""
+        return held
+
+    def _beginning_of_a_stop(self, text: str) -> int:
+        """How many of the last characters may yet become a stop sequence."""
+        longest = max(map(len, self._stops)) - 1
+        return next(
+            (size for size in range(min(longest, len(text)), 0, -1) if self._may_become(text[len(text) - size :])), 0
+        )
+
+    def _may_become(self, end: str) -> bool:
+        return any(stop.startswith(end) for stop in self._stops)
+
+
+class Stopping:
+    """A Reading whose text ends at the first stop sequence."""
+
+    def __init__(self, endpoint: str, reading: Reading, stops: Sequence[str], *, waiting: bool = True) -> None:
+        """`waiting`: after a stop sequence the service is heard out, for what it counts; else it is left at once."""
+        self._waiting = waiting
+        self._endpoint = endpoint
+        self._reading = reading
+        self._cut = StopCut(stops)
+        self._said = False
+        self._over = False
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete."""
+        return self._cut.stopped or self._reading.finishing
+
+    def feed(self, data: bytes) -> Iterator[ChatEvent]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        yield from self._through(self._reading.feed(data))
+
+    def end(self) -> Iterator[ChatEvent]:
+        """The body is over, or was waited for long enough. Raises LlmError where it was cut short before a stop."""
+        yield from self._through(self._reading.end())
+
+    def _through(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+        if self._over:
+            return
+        try:
+            for event in events:
+                yield from self._event(event)
+                if self._over:
+                    return
+        except LlmError:
+            if not self._cut.stopped:
+                raise
+            # What a person can hear is whole; only what the service counts is lost.
+            yield from self._event(Finished(STOPPED_REASON))
+
+    def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:
+        if isinstance(event, Token):
+            yield from self._token(self._cut.feed(event.text))
+            if not self._cut.stopped or self._waiting:
+                return
+            event = Finished(STOPPED_REASON)
+        if isinstance(event, Finished):
+            self._over = True
+            yield from self._token(self._cut.rest())
+            if self._cut.stopped and not self._said:
+                text = f"llm endpoint {self._endpoint!r} began its answer with a stop sequence: check its template"
+                raise LlmBroken(self._endpoint, text, spoken=SPOKEN_EMPTY, retryable=True)
+        yield event
+
+    def _token(self, text: str) -> Iterator[Token]:
+        if text:
+            self._said = True
+            yield Token(text)

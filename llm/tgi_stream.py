@@ -1,0 +1,35 @@
+"""What TGI's native stream means: token lines up to one that has `generated_text` and, if asked for, `details`. No I/O.
+
+    data:{"index":1,"token":{"id":9,"text":" Hi","logprob":-0.1,"special":false},"generated_text":null,"details":null}
+
+There is no [DONE]: an answer without its last line was cut short. The status is always 200: an error comes as
+`data:{"error","error_type"}`, also in place of the first token.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from llm.chat import ChatEvent
+from llm.stops import Stopping
+from llm.token_stream import TokenStream
+
+
+class TgiStream:
+    """The meaning of one response body, without special tokens and up to the first stop sequence."""
+
+    def __init__(self, endpoint: str, *, stops: Sequence[str] = (), private: Sequence[str] = ()) -> None:
+        """`private`: texts that no error may quote."""
+        lines = TokenStream(endpoint, private=private, suspect="any proxy before it")
+        self._reading = Stopping(endpoint, lines, stops)
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete, and only the last line is still to come."""
+        return self._reading.finishing
+
+    def feed(self, data: bytes) -> Iterator[ChatEvent]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        return self._reading.feed(data)
+
+    def end(self) -> Iterator[ChatEvent]:
+        """The body is over. Raises LlmBroken where its last line is missing."""
+        return self._reading.end()

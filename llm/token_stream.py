@@ -1,0 +1,119 @@
+"""What the token lines of TGI and LMI mean, as server-sent events or as bare JSON lines. No I/O.
+
+{"token": {"id", "text", "special"}, "generated_text": null | the whole, "details": {"finish_reason", ...}}
+{"outputs": ["text"]}                            LMI with dynamic batches; the end of the body is its end mark
+{"error": "...", "error_type" | "code": ...}     under HTTP 200, too
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from llm.answer import Answer, Said, count_of
+from llm.openai_stream import DONE_REASON
+from llm.refusal import complaint_of, quoted, refused_in_stream
+from llm.sse import Event, SseReader, StreamFormatError
+
+
+class TokenStream:
+    """The meaning of one response body."""
+
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), suspect: str = "its payload") -> None:
+        """`private`: texts that no error may quote; `suspect`: what to check where the lines are none of these."""
+        self._endpoint = endpoint
+        self._private = private
+        self._suspect = suspect
+        self._answer = Answer(endpoint)
+        self._sse = SseReader()
+        self._ends_with_body = False
+        self._ending = False
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete."""
+        return bool(self._answer.reason)
+
+    def feed(self, data: bytes) -> Iterator[Said]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        yield from self._read(self._sse.feed(data))
+
+    def end(self) -> Iterator[Said]:
+        """The body is over. Raises LlmError where it was cut short."""
+        self._ending = True
+        yield from self._read(self._sse.end())
+        if self._ends_with_body and not self._answer.reason:
+            self._answer.stop(DONE_REASON)
+        yield from self._answer.finish()
+
+    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
+        try:
+            for event in events:
+                if not self._answer.over:
+                    yield from self._meaning(event)
+        except StreamFormatError as error:
+            if not self._answer.over:
+                text = f"does not answer as a language model ({error}): check its url and {self._suspect}"
+                raise self._answer.broken(text) from error
+
+    def _meaning(self, event: Event) -> Iterator[Said]:
+        if event.data == "[DONE]":
+            self._answer.stop(DONE_REASON)
+            yield from self._answer.finish()
+            return
+        line = self._decoded(event.data)
+        if event.name == "error" or line.get("error"):
+            complaint = complaint_of(line)
+            if complaint.kind == "incomplete_generation":  # TGI's word for an answer that it lost on the way
+                raise self._answer.broken("broke off its answer (incomplete_generation): see the server's log")
+            raise refused_in_stream(self._endpoint, complaint, self._private)
+        token, whole, outputs = line.get("token"), line.get("generated_text"), line.get("outputs")
+        if isinstance(token, dict):
+            yield from self._token(token)
+        elif outputs is not None:
+            self._ends_with_body = True
+            for text in outputs if isinstance(outputs, list) else [outputs]:
+                yield from self._answer.say(self._text(text))
+        if isinstance(whole, str):
+            if not self._answer.begun:  # a server that does not stream says all at once
+                yield from self._answer.say(whole)
+            yield from self._last(token, line.get("details"))
+
+    def _token(self, token: dict[str, object]) -> Iterator[Said]:
+        if token.get("special") or token.get("special_token"):
+            return
+        yield from self._answer.say(self._text(token.get("text")))
+
+    def _last(self, token: object, details: object) -> Iterator[Said]:
+        details = details if isinstance(details, dict) else {}
+        self._answer.prompt_tokens = _prompt_tokens_of(details)
+        self._answer.completion_tokens = count_of(details.get("generated_tokens"))
+        reason = str(details.get("finish_reason") or DONE_REASON)
+        message = token.get("error_msg") if isinstance(token, dict) else None
+        if reason == "error" and isinstance(message, str):
+            raise self._answer.broken(f"gave up its answer: see the model's log{quoted(message, self._private)}")
+        self._answer.stop(reason)
+        yield from self._answer.finish()
+
+    def _text(self, value: object) -> str:
+        if value is not None and not isinstance(value, str):
+            raise self._answer.broken(f"sent a token whose text is not text: check {self._suspect}")
+        return value or ""
+
+    def _decoded(self, data: str) -> dict[str, object]:
+        try:
+            line: object = json.loads(data)
+        except (ValueError, RecursionError):
+            if self._ending:
+                raise self._answer.broken("ended its answer inside a line: see the model's log") from None
+            # Without the cause: its text quotes the answer.
+            raise self._answer.broken(f"sent a line that is not JSON: check {self._suspect}") from None
+        if isinstance(line, list) and len(line) == 1:
+            line = line[0]
+        if not isinstance(line, dict):
+            raise self._answer.broken(f"sent a line that is not a JSON object: check {self._suspect}")
+        return line
+
+
+def _prompt_tokens_of(details: dict[str, object]) -> int | None:
+    """Older servers list the prompt's tokens instead of counting them, and list none unless they were asked to."""
+    prefill = details.get("prefill")
+    return count_of(details.get("input_length")) or (len(prefill) if isinstance(prefill, list) and prefill else None)

@@ -1,0 +1,119 @@
+"""What Triton's generate extension streams: one `data:{"model_name",...,"text_output":"piece"}` per response. No I/O.
+
+The extension knows no mark of the end: where the body ends, the answer is over, and Finished comes then. A lost
+connection does not look like that: the body is chunked, and without its last chunk httpx reports a broken one. The
+status was fixed by the first response: what fails later comes under it as `data:{"error":...}`.
+
+Backends that say more are believed: `finish_reason` and token counts as the vLLM backend gives them when asked.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from llm.answer import Answer, Said, count_of
+from llm.openai_stream import DONE_REASON
+from llm.refusal import complaint_of, refused_in_stream
+from llm.sse import Event, SseReader, StreamFormatError
+
+TEXT_OUTPUT = "text_output"
+
+_NOT_FINISHED = frozenset({"", "None"})
+"""What the vLLM backend gives as finish_reason while it goes on: Python's None, spelled."""
+
+
+class TritonStream:
+    """The meaning of one response body."""
+
+    def __init__(
+        self, endpoint: str, *, text_output: str = TEXT_OUTPUT, echo: str = "", private: Sequence[str] = ()
+    ) -> None:
+        """`text_output`: the name of the output with the text; `private`: texts that no error may quote.
+
+        `echo`: the prompt, where the backend says it again before the answer: it is left out. An answer that does not
+        begin with it is broken, for what of it is an answer cannot be told.
+        """
+        self._endpoint = endpoint
+        self._text_output = text_output
+        self._echo_left = echo
+        self._private = private
+        self._answer = Answer(endpoint)
+        self._sse = SseReader()
+        self._ending = False
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the backend has given its reason for the end, and only the end of the body is still to come."""
+        return bool(self._answer.reason)
+
+    def feed(self, data: bytes) -> Iterator[Said]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        yield from self._read(self._sse.feed(data))
+
+    def end(self) -> Iterator[Said]:
+        """The body is over, and with it the answer. Raises LlmBroken where there was none."""
+        self._ending = True
+        yield from self._read(self._sse.end())
+        if not self._answer.reason:
+            self._answer.stop(DONE_REASON)
+        yield from self._answer.finish()
+
+    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
+        try:
+            for event in events:
+                if not self._answer.over and event.data != "[DONE]":
+                    yield from self._meaning(event)
+        except StreamFormatError as error:
+            text = f"does not answer as a Triton server ({error}): check its url, and any proxy before it"
+            raise self._answer.broken(text) from error
+
+    def _meaning(self, event: Event) -> Iterator[Said]:
+        response = self._decoded(event.data)
+        if event.name == "error" or response.get("error"):
+            raise refused_in_stream(self._endpoint, complaint_of(response), self._private)
+        text = _first(response.get(self._text_output, ""))
+        if not isinstance(text, str):
+            remedy = f"check which output of its model ({self._text_output}) has the text"
+            raise self._answer.broken(f"sent an output that is not text: {remedy}")
+        yield from self._answer.say(self._without_echo(text))
+        self._count(response)
+
+    def _without_echo(self, text: str) -> str:
+        size = min(len(text), len(self._echo_left))
+        if text[:size] != self._echo_left[:size]:
+            raise self._answer.broken(
+                "does not repeat its prompt as `echo` says: set echo = false, or another template"
+            )
+        self._echo_left = self._echo_left[size:]
+        return text[size:]
+
+    def _count(self, response: dict[str, object]) -> None:
+        prompt_tokens = count_of(_first(response.get("num_input_tokens")))
+        more = count_of(_first(response.get("num_output_tokens")))
+        if prompt_tokens is not None:
+            self._answer.prompt_tokens = prompt_tokens
+        if more is not None:  # those of this response
+            self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more
+        reason = _first(response.get("finish_reason"))
+        if isinstance(reason, str) and reason not in _NOT_FINISHED:
+            self._answer.stop(reason)
+
+    def _decoded(self, data: str) -> dict[str, object]:
+        try:
+            response: object = json.loads(data)
+        except (ValueError, RecursionError):
+            if self._ending:
+                raise self._answer.broken("ended its answer inside a response: see the server's log") from None
+            # Without the cause: its text quotes the answer.
+            raise self._answer.broken(
+                "sent a response that is not JSON: check its url, and any proxy before it"
+            ) from None
+        if not isinstance(response, dict):
+            raise self._answer.broken("sent a response that is not a JSON object: check its url")
+        return response
+
+
+def _first(value: object) -> object:
+    """Of an output with several elements the first: that of the first answer."""
+    while isinstance(value, list):
+        value = value[0] if value else None
+    return "" if value is None else value

@@ -1,0 +1,95 @@
+"""A reply whose endpoint fails: what is heard, and what the trace says of the endpoints. On virtual time."""
+
+import pytest
+from rehearsal import Rehearsal, Says, ScriptedModel
+
+from assistant.reply import BROKE_OFF
+from llm.errors import LlmBroken, LlmUnreachable
+from llm.hedging import HedgeBudget
+from llm.router import Router
+from llm.routing import Endpoint, Routing
+
+TIME = Says(1000, 1600, "what time is it")
+BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+APOLOGY = f"{BROKE_OFF} The connection broke."
+
+
+def units(text: str) -> list[str]:
+    performance = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),)).perform()
+    assert performance.records[0].error == "home: torn"
+    return performance.units
+
+
+def test_the_last_sentence_is_heard_though_nothing_follows_it() -> None:
+    assert units("It is ten o'clock.") == ["It is ten o'clock.", APOLOGY]
+
+
+@pytest.mark.parametrize("torn", ["And then the", "It costs 3.", "We"])
+def test_half_a_sentence_is_not(torn: str) -> None:
+    assert units(f"It is ten o'clock. {torn}") == ["It is ten o'clock.", APOLOGY]
+
+
+def test_whole_sentences_that_were_waiting_are_heard() -> None:
+    assert units('It is ten. She said: "Never mind! I know."') == [
+        "It is ten.",
+        'She said: "Never mind! I know."',
+        APOLOGY,
+    ]
+
+
+def test_what_the_voice_has_begun_with_stays() -> None:
+    said = units("The museum in the old town opens at nine in the morning, and then the")
+    assert said == ["The museum in the old town opens at nine in the morning,", APOLOGY]
+
+
+def routed(*models: ScriptedModel, share: float = 1.0) -> Router:
+    budget = HedgeBudget(share)
+    budget.ask(10_000)
+    routing = Routing([Endpoint(model.name) for model in models], "ordered", budget, lambda: 0.5)
+    return Router(models, routing, first_token_timeout_s=8.0)
+
+
+def answered_by(router: Router) -> Rehearsal:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.model = router  # type: ignore[assignment]
+    return rehearsal
+
+
+def test_a_hedge_is_in_the_trace_and_the_stages_add_up() -> None:
+    router = routed(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    (record,) = answered_by(router).perform().records
+    assert record.engines["answered_by"] == "far"
+    tried = [event.detail for event in record.events if event.name == "tried"]
+    assert any("near: first, overtaken after 500 ms" in detail and "tokens in vain" in detail for detail in tried)
+    assert any("far: hedge, answered after 100 ms" in detail for detail in tried)
+    (lost,) = [span for span in record.spans if span.name.startswith("asked near") and not span.dropped]
+    assert lost.end_ms - lost.start_ms == pytest.approx(500, abs=1)
+    # The wait for the loser is no time of the model that answered.
+    assert record.stages["queue"].ms + record.stages["endpoint_wait"].ms > 300
+    assert record.stages["llm_network"].ms == pytest.approx(10, abs=1)
+    assert record.stages["llm_first_token"].ms == pytest.approx(90, abs=1)
+
+
+def test_a_failover_is_in_the_trace_and_costs_no_turn() -> None:
+    down = LlmUnreachable("near", "near: refused", spoken="No.", retryable=True)
+    router = routed(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    performance = answered_by(router).perform()
+    (record,) = performance.records
+    assert performance.units == ["It is ten."]
+    assert record.error is None
+    assert [event.detail.split(": ", 1)[1][:12] for event in record.events if event.name == "tried"]
+
+
+def test_an_error_after_the_first_words_is_not_asked_elsewhere() -> None:
+    far = ScriptedModel(("It is eleven.",), name="far")
+    router = routed(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
+    performance = answered_by(router).perform()
+    assert performance.units == ["It is ten o'clock.", APOLOGY]
+    assert far.asked == []
+
+
+def test_a_model_alone_is_accounted_as_before() -> None:
+    rehearsal = Rehearsal([TIME])
+    (record,) = rehearsal.perform().records
+    assert record.stages["llm_first_token"].ms + record.stages["llm_network"].ms <= 100.1
+    assert not [event for event in record.events if event.name == "tried"]

@@ -1,0 +1,88 @@
+"""Thousands of virtual turns: what routing keeps its word on, whatever becomes of the endpoints."""
+
+import pytest
+
+from bench.routing import STORIES, Story, Tally, first_only, in_order, round_robin, routed, table
+
+TURNS = 2000
+SEED = 11
+BY_NAME = {story.name: story for story in STORIES}
+DYING = ("the nearest refuses for a third", "the nearest is silent for a third")
+
+
+def story(name: str) -> Story:
+    return BY_NAME[name]
+
+
+def test_where_all_is_well_the_nearest_answers() -> None:
+    tally = routed(story("all is well"), TURNS, SEED)
+    assert tally.by.count("endpoint 1") > 0.97 * TURNS
+    assert tally.quantile_ms(0.99) < first_only(story("all is well"), TURNS, SEED).quantile_ms(0.99) + 5
+
+
+@pytest.mark.parametrize("one", STORIES, ids=lambda one: one.name)
+def test_asking_twice_keeps_to_its_budget(one: Story) -> None:
+    for share in (0.0, 0.02, 0.1):
+        tally = routed(one, TURNS, SEED, hedge_share=share)
+        assert tally.hedged <= share * tally.tokens
+        assert tally.extra_share <= share + 0.05  # with what was given up: one at a time, and seldom
+
+
+def test_hedging_takes_off_the_slow_tail() -> None:
+    one = story("5 % of the nearest are 1500 ms late")
+    tally = routed(one, TURNS, SEED)
+    assert tally.quantile_ms(0.99) < 400
+    assert tally.extra_share <= 0.1
+    assert first_only(one, TURNS, SEED).late_share > 0.03 > 0.01 > tally.late_share
+
+
+@pytest.mark.parametrize("name", DYING)
+def test_a_dead_endpoint_costs_no_turn_and_is_found_again(name: str) -> None:
+    tally = routed(story(name), TURNS, SEED)
+    assert tally.lost == 0
+    assert tally.late_share < 0.005
+    middle, end = tally.by[int(0.4 * TURNS) : int(0.66 * TURNS)], tally.by[-TURNS // 5 :]
+    assert middle.count("endpoint 2") > 0.95 * len(middle)
+    assert end.count("endpoint 1") > 0.9 * len(end)
+
+
+def test_a_degraded_endpoint_is_left_and_found_again() -> None:
+    tally = routed(story("the nearest degrades to 900 ms for a third"), TURNS, SEED)
+    assert tally.late_share < 0.005
+    assert tally.by[-TURNS // 5 :].count("endpoint 1") > 0.9 * TURNS / 5
+
+
+def test_a_flapping_endpoint_loses_no_turn() -> None:
+    tally = routed(story("the nearest flaps"), TURNS, SEED)
+    assert tally.lost == 0
+    assert tally.late_share < 0.005
+
+
+def test_where_all_are_dead_turns_are_lost_only_as_long() -> None:
+    tally = routed(story("all refuse for a tenth"), TURNS, SEED)
+    assert tally.lost <= 0.101 * TURNS
+    assert tally.by[int(0.56 * TURNS) :].count("") == 0
+
+
+def test_a_new_and_nearer_endpoint_is_found() -> None:
+    tally = routed(story("a nearer one comes up half-way"), TURNS, SEED)
+    assert tally.by[int(0.6 * TURNS) :].count("endpoint 3") > 0.9 * 0.4 * TURNS
+
+
+def test_without_hedges_faults_are_still_survived() -> None:
+    for one in STORIES:
+        if one.name != "all refuse for a tenth":
+            tally = routed(one, TURNS, SEED, hedge_share=0.0)
+            assert tally.lost == 0
+            assert tally.late_share < 0.03
+
+
+def test_naive_choices_fare_worse() -> None:
+    silent = story("the nearest is silent for a third")
+    ways = {"first": first_only, "order": in_order, "turn": round_robin}
+    late: dict[str, Tally] = {name: way(silent, TURNS, SEED) for name, way in ways.items()}
+    assert all(tally.late_share > 0.1 for tally in late.values())
+
+
+def test_the_table_has_a_line_for_each_way() -> None:
+    assert table(STORIES[0], 50, SEED).count("\n| ") == 8

@@ -1,0 +1,48 @@
+"""Chat templates as models bring them, written for the tests from the formats that their makers describe."""
+
+MISTRAL = """{{ bos_token }}{% for message in messages %}
+{% if message.role not in ("user", "assistant") %}{{ raise_exception("no place for " + message.role) }}{% endif %}
+{% if (message.role == "user") != (loop.index0 is even) %}{{ raise_exception("roles must take turns") }}{% endif %}
+{% if message.role == "user" %}[INST] {{ message.content }} [/INST]{% endif %}
+{% if message.role == "assistant" %}{{ message.content + eos_token }}{% endif %}
+{% endfor %}"""
+"""Questions and answers in turn, and nothing else. Line ends after blocks vanish, as trim_blocks promises."""
+
+GEMMA = """{{ bos_token }}
+{%- if messages[0].role == "system" %}{{ raise_exception("System role not supported") }}{% endif %}
+{%- for message in messages %}
+    {%- if (message.role == "user") != (loop.index0 % 2 == 0) %}{{ raise_exception("must alternate") }}{% endif %}
+    {%- set role = "model" if message.role == "assistant" else message.role %}
+    {{- "<start_of_turn>" + role + "\n" + message.content | trim + "<end_of_turn>\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "<start_of_turn>model\n" }}{% endif %}"""
+
+FORGETFUL = """{% for message in messages %}{% if message.role != "system" %}
+<|{{ message.role }}|>{{ message.content }}<|end|>{% endif %}{% endfor %}<|assistant|>"""
+"""Says nothing of system messages, and complains of none."""
+
+HERMES = """{% for message in messages %}
+    {%- if message.role == "assistant" and message.tool_calls %}
+        {{- "<|im_start|>assistant\n" }}
+        {%- for call in message.tool_calls %}
+            {{- '<tool_call>{"name": "' + call.function.name + '", "arguments": ' }}
+            {{- call.function.arguments | tojson }}
+            {{- "}</tool_call>" }}
+        {%- endfor %}
+        {{- "<|im_end|>\n" }}
+    {%- elif message.role == "tool" %}
+        {{- "<|im_start|>user\n<tool_response>" + message.content + "</tool_response><|im_end|>\n" }}
+    {%- else %}
+        {{- "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n" }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ "<|im_start|>assistant\n" }}{% endif %}"""
+"""ChatML with calls of functions."""
+
+DATED = """{{ bos_token }}Today is {{ strftime_now("%d %b %Y") }}.
+{% for message in messages %}
+    {% generation %}
+    <|{{ message.role }}|>{{ message.content }}{{ eos_token }}
+    {% endgeneration %}
+    {% if loop.index > 99 %}{% break %}{% endif %}
+{% endfor %}<|assistant|>"""

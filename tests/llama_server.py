@@ -1,0 +1,103 @@
+"""llama.cpp's own server, which nobody here wrote, in a process of its own, with a model made by synthetic_gguf."""
+
+import importlib
+import json
+import select
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from synthetic_gguf import CONTEXT_TOKENS, write_gguf
+
+MODEL = "tiny-chat"
+START_TIMEOUT_S = 15.0
+"""Loading its library takes a second where the disk is cold; the model takes 50 ms."""
+
+_ASK_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaServer:
+    """A running server.
+
+    Attributes:
+        root: Its address; the API is below /v1.
+        port: On 127.0.0.1.
+    """
+
+    root: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Base address of the API."""
+        return f"{self.root}/v1"
+
+    def is_busy(self) -> bool:
+        """Whether its only slot generates."""
+        (slot,) = json.loads(self._get("/slots"))
+        busy: bool = slot["is_processing"]
+        return busy
+
+    def tokens_generated(self) -> int:
+        """Since it was started; counted at the end of each answer."""
+        (line,) = [
+            line for line in self._get("/metrics").splitlines() if line.startswith("llamacpp:tokens_predicted_total ")
+        ]
+        return int(float(line.split()[1]))
+
+    def _get(self, path: str) -> str:
+        with urllib.request.urlopen(self.root + path, timeout=_ASK_TIMEOUT_S) as answer:
+            text: str = answer.read().decode()
+        return text
+
+
+@contextmanager
+def llama_server(folder: Path, *, api_key: str = "") -> Generator[LlamaServer]:
+    """Serve a model written into `folder`; the process is dead on leaving."""
+    model = folder / "tiny.gguf"
+    write_gguf(model)
+    with subprocess.Popen(
+        [sys.executable, __file__, model, api_key],
+        stdin=subprocess.PIPE,  # its end, also with ours, ends the server
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parent,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            ready, _, _ = select.select([process.stdout], [], [], START_TIMEOUT_S)
+            root = process.stdout.readline().strip() if ready else ""
+            assert root.startswith("http://127.0.0.1:"), f"llama.cpp's server did not start: {root!r}"
+            yield LlamaServer(root, int(root.rpartition(":")[2]))
+        finally:
+            process.kill()
+
+
+def main(model: str, api_key: str) -> None:
+    """Serve until standard input ends."""
+    llama = importlib.import_module("xllamacpp")  # it ships without types
+    settings = llama.CommonParams()
+    settings.model.path = model
+    settings.model_alias = {MODEL}
+    settings.port = 0
+    settings.n_ctx = CONTEXT_TOKENS
+    settings.n_parallel = 1
+    settings.cpuparams.n_threads = 1
+    settings.warmup = False
+    settings.fit_params = False
+    settings.endpoint_metrics = True
+    settings.api_keys = [api_key] if api_key else []
+    server = llama.Server(settings)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,96 @@
+"""When an endpoint that failed is asked again."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.breaker import CALM_S, OPEN_MOST_S, OPEN_S, PROBE_S, Breaker
+
+
+def failed(breaker: Breaker, now_s: float, *, surely: bool = False) -> None:
+    breaker.asked(now_s)
+    breaker.failed(now_s, 1.0, surely=surely)
+
+
+def test_one_doubtful_failure_is_chance_two_are_not() -> None:
+    breaker = Breaker()
+    failed(breaker, 0.0)
+    assert breaker.closed(0.0)
+    failed(breaker, 1.0)
+    assert breaker.state(1.0) == "open"
+
+
+def test_nobody_there_is_believed_at_once() -> None:
+    breaker = Breaker()
+    failed(breaker, 0.0, surely=True)
+    assert breaker.state(0.0) == "open"
+
+
+def test_an_endpoint_that_fails_now_and_then_opens_too() -> None:
+    breaker = Breaker()
+    for turn in range(6):
+        if turn % 3 == 0:
+            failed(breaker, float(turn))
+        else:
+            breaker.succeeded()
+    assert breaker.closed(6.0)
+    failed(breaker, 6.0)
+    assert breaker.state(6.0) == "open"
+
+
+def test_one_question_tells_whether_it_has_recovered() -> None:
+    breaker = Breaker()
+    failed(breaker, 0.0, surely=True)
+    assert not breaker.wants_probe(OPEN_S - 0.1)
+    assert breaker.wants_probe(OPEN_S)
+    breaker.asked(OPEN_S)
+    assert not breaker.wants_probe(OPEN_S)
+    assert breaker.wants_probe(OPEN_S + PROBE_S)
+    breaker.succeeded()
+    assert breaker.closed(OPEN_S)
+
+
+def test_a_question_taken_back_leaves_room_for_another() -> None:
+    breaker = Breaker()
+    failed(breaker, 0.0, surely=True)
+    breaker.asked(OPEN_S)
+    breaker.let_go()
+    assert breaker.wants_probe(OPEN_S)
+
+
+def test_it_stays_open_for_longer_each_time_and_calms_down() -> None:
+    breaker, now_s, spells = Breaker(), 0.0, []
+    for _ in range(8):
+        failed(breaker, now_s, surely=True)
+        spells.append(breaker.opens_at_s() - now_s)
+        now_s = breaker.opens_at_s()
+    assert spells == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
+    breaker.succeeded()
+    now_s += CALM_S + 2 * OPEN_MOST_S
+    failed(breaker, now_s, surely=True)
+    assert breaker.opens_at_s() - now_s == OPEN_S
+
+
+def test_a_refusal_told_at_once_is_cheap() -> None:
+    breaker = Breaker()
+    breaker.failed(0.0, 0.002, surely=True)
+    assert breaker.cheap
+    breaker.failed(0.0, 0.8, surely=True)
+    assert not breaker.cheap
+
+
+@given(st.lists(st.tuples(st.sampled_from(["asked", "ok", "failed", "surely", "let go"]), st.floats(0, 100))))
+def test_nobody_is_shut_out_for_ever(steps: list[tuple[str, float]]) -> None:
+    breaker, now_s = Breaker(), 0.0
+    for what, later_s in steps:
+        now_s += later_s
+        match what:
+            case "asked":
+                breaker.asked(now_s)
+            case "ok":
+                breaker.succeeded()
+            case "let go":
+                breaker.let_go()
+            case _:
+                breaker.failed(now_s, later_s, surely=what == "surely")
+    now_s += OPEN_MOST_S + PROBE_S
+    assert breaker.closed(now_s) or breaker.wants_probe(now_s)

@@ -1,0 +1,62 @@
+"""Jinja as models' templates expect it."""
+
+from datetime import datetime
+
+import pytest
+from jinja2.exceptions import SecurityError
+
+from llm.jinja_template import JinjaTemplate, Turn
+from llm.template_file import TemplateError, TemplateSource
+
+HI: list[Turn] = [{"role": "user", "content": 'Hi <b>&"é"'}]
+
+
+def rendered(text: str, now: datetime | None = None) -> str:
+    return JinjaTemplate(TemplateSource(text, {"bos_token": "<s>", "unk_token": "<u>"})).render(HI, now)
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        ("{{ messages[0]['content'] }}", 'Hi <b>&"é"'),
+        ("  {% if true %}\n  a\n  {% endif %}\nb\n", "  a\nb"),
+        ("{{ bos_token }}{{ unk_token }}{{ eos_token }}", "<s><u>"),
+        ("{{ messages[0] | tojson }}", '{"role": "user", "content": "Hi <b>&\\"é\\""}'),
+        ("{{ {'b': 1, 'a': 2} | tojson(sort_keys=true, separators=(',', ':')) }}", '{"a":2,"b":1}'),
+        ("{{ [1] | tojson(indent=1) }}", "[\n 1\n]"),
+        ("{% for i in range(9) %}{% if i > 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "012"),
+        ("{% generation %}a{% endgeneration %}", "a"),
+        ("{% if strftime_now is defined %}dated{% else %}plain{% endif %}", "plain"),
+        ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
+    ],
+)
+def test_rendering(text: str, prompt: str) -> None:
+    assert rendered(text) == prompt
+
+
+def test_the_time_is_what_was_given() -> None:
+    assert rendered("{{ strftime_now('%Y-%m-%d') }}", datetime(2026, 3, 7).astimezone()) == "2026-03-07"
+
+
+@pytest.mark.parametrize("text", ["{{ messages.clear() }}", "{{ ''.__class__ }}", "{{ messages[0].update(a=1) }}"])
+def test_the_sandbox_holds(text: str) -> None:
+    with pytest.raises(SecurityError):
+        rendered(text + "{{ ''.__class__.mro }}")
+    assert HI == [{"role": "user", "content": 'Hi <b>&"é"'}]
+
+
+def test_endless_loops_end() -> None:
+    with pytest.raises(OverflowError):
+        rendered("{% for i in range(10 ** 9) %}x{% endfor %}")
+
+
+def test_tokens_that_no_file_says() -> None:
+    with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file says: put .*_config.json"):
+        JinjaTemplate(TemplateSource("{{ bos_token }}{{ eos_token }}", None))
+    JinjaTemplate(TemplateSource("{{ bos_token }}", {}))
+    JinjaTemplate(TemplateSource("{{ messages }}", None))
+
+
+def test_what_is_no_jinja_names_its_line() -> None:
+    with pytest.raises(TemplateError, match=r"line 2 is not Jinja \(.*\): fetch it again"):
+        JinjaTemplate(TemplateSource("a\n{% nonsense %}", None))

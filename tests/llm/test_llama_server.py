@@ -1,0 +1,293 @@
+"""The chat client, the listing and discovery against llama.cpp's own server, with a model that says known words."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from io import StringIO
+from itertools import count
+from pathlib import Path
+
+import pytest
+from llama_server import MODEL, LlamaServer, llama_server
+from real_time import WHAT_TIME
+from rich.console import Console
+from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS
+
+from assistant.config import load_settings
+from assistant.demo import demo
+from assistant.endpoints import Wanted, add
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
+from llm.discovery import discover
+from llm.errors import LlmError, LlmRefused
+from llm.listing import ask as ask_list
+from llm.openai import OpenAIChat
+
+pytestmark = pytest.mark.slow
+
+QUESTION = (Message("system", "Answer. "), Message("user", "what time is it?"))
+"""The model ends its answer."""
+
+STORY = (Message("user", "tell me a story"),)
+"""The model goes on until it is stopped."""
+
+KEY = "sk-very-secret-key"
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as running:
+        yield running
+
+
+@asynccontextmanager
+async def chatting(url: str, *, max_tokens: int | None = 40, api_key: str | None = None) -> AsyncGenerator[OpenAIChat]:
+    model = OpenAIChat("near", url, MODEL, max_tokens=max_tokens, temperature=0.0, api_key=api_key)
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+async def ask(model: OpenAIChat, messages: tuple[Message, ...], options: ChatOptions | None = None) -> list[ChatEvent]:
+    async with aclosing(model.stream(messages, options or ChatOptions())) as events:
+        return [event async for event in events]
+
+
+def asked(url: str, messages: tuple[Message, ...], *, max_tokens: int = 40) -> list[ChatEvent]:
+    async def main() -> list[ChatEvent]:
+        async with chatting(url, max_tokens=max_tokens) as model:
+            return await ask(model, messages)
+
+    return asyncio.run(main())
+
+
+def refused(url: str, messages: tuple[Message, ...], *, api_key: str | None = None) -> LlmError:
+    async def main() -> None:
+        async with chatting(url, api_key=api_key) as model:
+            await ask(model, messages)
+
+    with pytest.raises(LlmError) as caught:
+        asyncio.run(main())
+    return caught.value
+
+
+def text_of(events: list[ChatEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Token))
+
+
+async def at_rest(server: LlamaServer, timeout_s: float = 2.0) -> None:
+    """Wait until the server generates nothing; only asking tells."""
+    async with asyncio.timeout(timeout_s):
+        for _ in count():
+            if not await asyncio.to_thread(server.is_busy):
+                return
+            await asyncio.sleep(0.01)
+
+
+# Answers.
+
+
+def test_an_answer_streams_to_its_end(server: LlamaServer) -> None:
+    queued, sent, *rest = asked(server.url, QUESTION)
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert text_of(rest) == ANSWER
+    assert len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1  # é comes whole, alone
+    finished = rest[-1]
+    assert isinstance(finished, Finished)
+    assert finished.reason == "stop"
+    assert finished.prompt_tokens == len("Answer. what time is it?") + 1  # every letter a token, and the begin
+    assert finished.completion_tokens == 10  # with the two halves of é, and the end
+
+
+def test_max_tokens_ends_it(server: LlamaServer) -> None:
+    events = asked(server.url, STORY, max_tokens=7)
+    assert text_of(events) == "".join((ENDLESS * 4)[:7])
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert (finished.reason, finished.completion_tokens) == ("length", 7)
+
+
+def test_what_it_had_cached_is_counted(server: LlamaServer) -> None:
+    asked(server.url, QUESTION)
+    finished = asked(server.url, QUESTION)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.cached_tokens is not None
+    assert finished.cached_tokens > 0
+
+
+def test_connections_are_kept_over_answers(server: LlamaServer) -> None:
+    async def main() -> None:
+        async with chatting(server.url) as model:
+            await model.load()
+            for _ in range(5):
+                events = await ask(model, QUESTION)
+                assert text_of(events) == ANSWER
+                assert isinstance(events[1], Sent)
+                assert events[1].round_trip_s is not None
+
+    asyncio.run(main())
+
+
+def test_functions_may_be_offered(server: LlamaServer) -> None:
+    """Its template has no place for them, so that it answers in words; the request itself must be to its liking."""
+    parameters = json.dumps({"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]})
+    options = ChatOptions(functions=(Function("lamp", "Switch the lamp.", parameters),))
+    call = FunctionCall("call_1", "lamp", '{"on": true}')
+    history = (
+        Message("user", "light! "),
+        Message("assistant", "", calls=(call,)),
+        Message("tool", "{}", call_id="call_1"),
+        *QUESTION,
+    )
+
+    async def main() -> None:
+        async with chatting(server.url) as model:
+            assert text_of(await ask(model, history, options)) == ANSWER
+
+    asyncio.run(main())
+
+
+# Stopping.
+
+
+def test_closing_the_stream_stops_the_generation(server: LlamaServer) -> None:
+    before = server.tokens_generated()
+
+    async def main() -> None:
+        async with chatting(server.url, max_tokens=CONTEXT_TOKENS) as model:
+            async with aclosing(model.stream(STORY)) as events:
+                tokens = 0
+                async for event in events:
+                    tokens += isinstance(event, Token)
+                    if tokens == 3:
+                        break
+                assert await asyncio.to_thread(server.is_busy)
+            await at_rest(server)
+            # And the next one, for which there is no other slot, is served at once.
+            async with asyncio.timeout(1):
+                assert text_of(await ask(model, QUESTION)) == ANSWER
+
+    asyncio.run(main())
+    assert server.tokens_generated() - before < CONTEXT_TOKENS / 2
+
+
+def test_cancelling_the_task_stops_the_generation(server: LlamaServer) -> None:
+    async def main() -> None:
+        async with chatting(server.url, max_tokens=CONTEXT_TOKENS) as model:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await ask(model, STORY)
+            await at_rest(server)
+
+    asyncio.run(main())
+
+
+# The server says no.
+
+
+def test_a_prompt_that_is_too_long_is_refused_for_good(server: LlamaServer) -> None:
+    error = refused(server.url, (Message("user", "a" * (CONTEXT_TOKENS + 10)),))
+    assert isinstance(error, LlmRefused)
+    assert not error.retryable
+    assert "HTTP 400" in str(error)
+    assert text_of(asked(server.url, QUESTION)) == ANSWER
+
+
+def test_an_address_that_it_does_not_have(server: LlamaServer) -> None:
+    error = refused(f"{server.root}/elsewhere", QUESTION)
+    assert isinstance(error, LlmRefused)
+    assert "check its url" in str(error)
+
+
+def test_a_key_that_it_does_not_accept(tmp_path: Path) -> None:
+    with llama_server(tmp_path, api_key=KEY) as locked:
+        error = refused(locked.url, QUESTION, api_key="sk-another-secret")
+        assert isinstance(error, LlmRefused)
+        assert "api_key_env" in str(error)
+        assert "another-secret" not in str(error)
+
+        async def main() -> None:
+            async with chatting(locked.url, api_key=KEY) as model:
+                assert text_of(await ask(model, QUESTION)) == ANSWER
+
+        asyncio.run(main())
+
+
+# Finding it.
+
+
+def test_its_models_are_listed(server: LlamaServer) -> None:
+    listing = asyncio.run(ask_list("near", server.url, api_key=None, timeout_s=2.0))
+    assert listing.models is not None
+    assert listing.models.chat == (MODEL,)
+    assert listing.models.product == "llama.cpp"
+    assert not listing.needs_key
+
+
+def test_it_is_discovered_and_named(server: LlamaServer) -> None:
+    (found,) = asyncio.run(discover((server.port,), timeout_s=2.0))
+    assert (found.name, found.url, found.models) == ("llama.cpp", server.url, (MODEL,))
+    assert found.usable
+
+
+def test_endpoints_add_recognises_it(server: LlamaServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("", encoding="utf-8")
+    screen = StringIO()
+    console = Console(file=screen, width=200)
+    asyncio.run(add(Wanted(None, None, None, ""), file, None, {}, console, ports=(server.port,)))
+    said = " ".join(screen.getvalue().split())
+    assert "llama.cpp" in said
+    assert f"({MODEL} at {server.url})" in said
+    (endpoint,) = load_settings(file, {}, ()).settings.llm.endpoints
+    assert (endpoint.url, endpoint.model) == (server.url, MODEL)
+
+
+def test_endpoints_add_takes_its_address_as_a_browser_would(server: LlamaServer, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("", encoding="utf-8")
+    done = repartee(tmp_path, "endpoints", "add", "near", "--url", server.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"near ({MODEL} at {server.root}" in done.stdout
+    assert "answers in" in repartee(tmp_path, "endpoints").stdout
+
+
+def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [REPARTEE, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=15,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+
+
+# The whole way.
+
+
+def test_a_spoken_question_is_answered_by_it(server: LlamaServer, tmp_path: Path) -> None:
+    """A recording in, its words to llama.cpp, and what the model says out of the loudspeaker and into the trace."""
+    given = [
+        "skills.before_llm=false",
+        "stt.engine=pocketsphinx",
+        "trace.words=true",
+        "llm.max_tokens=6",
+        f"trace.dir={tmp_path / 'traces'}",
+    ]
+    screen = StringIO()
+    loaded = load_settings(None, {}, given)
+    console = Console(file=screen, width=250)
+    asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, console, llm="auto", ports=[server.port]))
+    said = " ".join(screen.getvalue().split())
+    assert f"language model: llama.cpp at {server.url}, {MODEL}, for this run" in said
+    (line,) = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    record = json.loads(line)
+    assert record["outcome"] == "answered"
+    assert "on and on" in line

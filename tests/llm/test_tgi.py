@@ -1,0 +1,271 @@
+"""The TGI client against a scripted service on real sockets."""
+
+import asyncio
+import gc
+import json
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from datetime import datetime
+
+import pytest
+from chat_templates import DATED
+from generate_events import error, last, token
+from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Script, Server, Wait, ask, chunk, serving, status
+
+from llm import paced
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, Queued, Sent, Token
+from llm.chat_template import ChatTemplate, load_template
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.template_file import TemplateSource
+from llm.tgi import TgiChat
+
+KEY = "sk-very-secret-key"
+ASKED = HELLO[-1].content
+LLAMA2 = load_template("near", "llama2")
+ANSWER = (HEAD, chunk(token("Hi") + token(".") + last()), LAST_CHUNK)
+
+Test = Callable[[Server, TgiChat], Awaitable[None]]
+
+
+def base(server: Server) -> str:
+    return server.url.removesuffix("/v1")
+
+
+def run(test: Test, *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0) -> None:
+    async def main() -> None:
+        async with serving(*scripts) as server:
+            model = TgiChat(
+                "near",
+                base(server),
+                template=LLAMA2,
+                api_key=KEY,
+                first_token_timeout_s=first_token_timeout_s,
+                token_gap_timeout_s=token_gap_timeout_s,
+            )
+            await test(server, model)
+            await model.aclose()
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def events_of(*scripts: Script) -> list[ChatEvent]:
+    events: list[ChatEvent] = []
+
+    async def test(_: Server, model: TgiChat) -> None:
+        events.extend(await ask(model))
+
+    run(test, *scripts)
+    return events
+
+
+def failing(
+    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
+) -> tuple[list[ChatEvent], LlmError]:
+    """What came before the failure, and the failure, which gives nothing away."""
+    events: list[ChatEvent] = []
+    errors: list[LlmError] = []
+
+    async def test(_: Server, model: TgiChat) -> None:
+        try:
+            async with aclosing(model.stream(HELLO)) as stream:
+                async for said in stream:
+                    events.append(said)  # noqa: PERF401 - what came before the failure is kept
+        except LlmError as fault:
+            errors.append(fault)
+
+    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
+    (fault,) = errors
+    everything = "".join(traceback.format_exception(fault)) + fault.spoken
+    assert KEY not in everything
+    assert ASKED not in everything
+    assert "'near'" in str(fault)
+    return events, fault
+
+
+def test_events_of_an_answer() -> None:
+    queued, sent, *rest = events_of(ANSWER)
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
+
+
+def test_every_byte_by_itself() -> None:
+    body = b": \n\n" + token("é😀").replace(b"\\u00e9", "é".encode()) + token("<s>", special=True) + last()
+    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
+    assert events_of(script)[2:] == [Token("é😀"), Finished("eos_token", 12, 3)]
+
+
+def test_request() -> None:
+    async def main() -> None:
+        async with serving(ANSWER) as server:
+            model = TgiChat(
+                "near",
+                base(server) + "/generate_stream/",
+                template=LLAMA2,
+                model="llama",
+                api_key=f"{KEY}\n",
+                max_tokens=80,
+                temperature=0.2,
+                parameters={"top_p": 0.9},
+                headers={"x-tenant": "a b"},
+            )
+            assert model.detail == f"tgi llama (llama2) at {base(server)}/"
+            await ask(model)
+            await model.aclose()
+        (post,) = server.posts
+        assert post.path == "/generate_stream"
+        assert post.headers["authorization"] == f"Bearer {KEY}"
+        assert post.headers["x-tenant"] == "a b"
+        assert json.loads(post.body) == {
+            "inputs": f"[INST] <<SYS>>\nYou are terse.\n<</SYS>>\n\n{ASKED} [/INST]",
+            "parameters": {
+                "max_new_tokens": 80,
+                "temperature": 0.2,
+                "do_sample": True,
+                "top_p": 0.9,
+                "stop": ["</s>", "[INST]"],
+                "details": True,
+                "return_full_text": False,
+            },
+        }
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("temperature", "sampling"), [(None, {}), (0.0, {"do_sample": False}), (1, {"do_sample": True, "temperature": 1})]
+)
+def test_temperature_of_zero_is_no_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
+    async def main() -> None:
+        async with serving(ANSWER) as server:
+            model = TgiChat("near", base(server), template=LLAMA2, temperature=temperature)
+            async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
+                async for _ in stream:
+                    pass
+            await ask(model)
+            await model.aclose()
+        one, other = (json.loads(post.body)["parameters"] for post in server.posts)
+        assert {key: one[key] for key in one if key in {"do_sample", "temperature"}} == sampling
+        assert (one["max_new_tokens"], other["max_new_tokens"]) == (7, 512)
+
+    asyncio.run(main())
+
+
+def test_first_token_and_date_where_they_are_wanted() -> None:
+    async def main() -> None:
+        now = datetime(2026, 3, 7).astimezone()
+        dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
+        async with serving(ANSWER) as server:
+            model = TgiChat("near", base(server), template=dated, bos=True, now=lambda: now)
+            await ask(model)
+            await model.aclose()
+        assert json.loads(server.posts[0].body)["inputs"].startswith("<s>Today is 07 Mar 2026.")
+
+    asyncio.run(main())
+
+
+def test_load_has_two_connections_ready() -> None:
+    async def test(server: Server, model: TgiChat) -> None:
+        await model.load()
+        assert [(request.method, request.path) for request in server.seen] == [("GET", "/info")] * 2
+        await ask(model)
+        await ask(model)
+        assert server.connections == 2
+
+    run(test, ANSWER)
+
+
+def test_functions_are_refused_before_anything_is_sent() -> None:
+    async def test(server: Server, model: TgiChat) -> None:
+        options = ChatOptions(functions=(Function("weather", "", "{}"),))
+        with pytest.raises(LlmRefused, match="carries no functions"):
+            async with aclosing(model.stream(HELLO, options)) as stream:
+                await anext(stream)
+        assert server.seen == []
+
+    run(test, ANSWER)
+
+
+@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
+def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
+    async def test(server: Server, model: TgiChat) -> None:
+        loop = asyncio.get_running_loop()
+        async with aclosing(model.stream(HELLO)) as stream:
+            for _ in range(2 + tokens):
+                await anext(stream)
+            left_s = loop.time()
+        async with asyncio.timeout(0.5):
+            assert await server.left_at_s - left_s < 0.5
+        assert (await ask(model))[2] == Token("Hi")
+
+    run(test, (HEAD, *(chunk(token("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+
+
+def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.1)
+
+    async def test(server: Server, model: TgiChat) -> None:
+        async with asyncio.timeout(5):
+            assert (await ask(model))[2:] == [Token("Hi"), Finished("stop_sequence")]
+            await server.quiet.wait()
+
+    run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
+
+
+@pytest.mark.parametrize("kept", [b": ping\n\n", token("<s>", special=True), token("")])
+def test_what_is_no_word_does_not_put_off_the_first_token(kept: bytes) -> None:
+    events, fault = failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
+    assert isinstance(fault, LlmTooSlow)
+    assert "first_token_timeout_s" in str(fault)
+    assert [type(event) for event in events] == [Queued, Sent]
+
+
+def test_a_stalled_answer_is_too_slow() -> None:
+    events, fault = failing((HEAD, chunk(token("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
+    assert isinstance(fault, LlmTooSlow)
+    assert "token_gap_timeout_s" in str(fault)
+    assert events[-1] == Token("Hi")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retryable"),
+    [
+        (422, "validation", False),
+        (424, "generation", True),
+        (429, "overloaded", True),
+        (500, "incomplete_generation", True),
+    ],
+)
+def test_refusals_before_the_stream(code: int, kind: str, retryable: bool) -> None:
+    _, fault = failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
+    assert isinstance(fault, LlmRefused)
+    assert fault.retryable is retryable
+
+
+def test_refusal_in_the_stream() -> None:
+    events, fault = failing((HEAD, chunk(error("Model is overloaded", "overloaded")), LAST_CHUNK))
+    assert isinstance(fault, LlmRefused)
+    assert "Model is overloaded" in str(fault)
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["in good order", "torn"])
+def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
+    events, fault = failing((HEAD, chunk(token("Hi")), end))
+    assert isinstance(fault, LlmBroken)
+    assert events[-1] == Token("Hi")
+
+
+@pytest.mark.parametrize(
+    ("url", "limit_s", "fault"),
+    [
+        ("ftp://x", 1.0, "url must look like http://127.0.0.1:8080, not"),
+        ("http://127.0.0.1:1", 0.0, "first_token_timeout_s must be greater than 0"),
+    ],
+)
+def test_what_can_never_work_is_known_at_the_start(url: str, limit_s: float, fault: str) -> None:
+    with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):
+        TgiChat("near", url, template=LLAMA2, first_token_timeout_s=limit_s)

@@ -1,0 +1,183 @@
+"""What TGI's native stream means, without a network."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from generate_events import error, last, token
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.chat import ChatEvent, Finished, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.tgi_stream import TgiStream
+
+STOPS = ("</s>", "[INST]", "<|eot_id|>")
+
+
+def outcome(*pieces: bytes) -> tuple[list[ChatEvent], LlmError | None]:
+    """Everything said, and the error."""
+    stream = TgiStream("near", stops=STOPS)
+    said: list[ChatEvent] = []
+    try:
+        for piece in pieces:
+            for event in stream.feed(piece):
+                said.append(event)  # noqa: PERF402 - extend() would lose what came before the error
+        said.extend(stream.end())
+    except LlmError as fault:
+        return said, fault
+    return said, None
+
+
+def read(*pieces: bytes) -> list[ChatEvent]:
+    said, fault = outcome(*pieces)
+    assert fault is None
+    return said
+
+
+def failure(*pieces: bytes) -> LlmError:
+    _, fault = outcome(*pieces)
+    assert fault is not None
+    assert "'near'" in str(fault)
+    return fault
+
+
+def test_answer() -> None:
+    assert read(token("Hi"), token("."), last()) == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
+
+
+def test_last_token_may_be_a_word() -> None:
+    body = token("Hi") + last(" there", special=False, reason="length")
+    assert read(body) == [Token("Hi"), Token(" there"), Finished("length", 12, 3)]
+
+
+def test_special_tokens_and_keep_alives_are_no_words() -> None:
+    assert read(b": \n\n", token("<s>", special=True), b":\n\n", token(""), token("Hi"), last())[:1] == [Token("Hi")]
+    assert not TgiStream("near").finishing
+
+
+def test_top_tokens_are_not_said() -> None:
+    others = [{"id": 8, "text": "No", "logprob": -1.0, "special": False}]
+    assert read(token("Hi", top_tokens=others), last())[0] == Token("Hi")
+
+
+@pytest.mark.parametrize(
+    ("details", "counts"),
+    [
+        ({"input_length": 12}, (12, 3)),
+        ({"input_length": None, "prefill": [{"id": 1}, {"id": 2}]}, (2, 3)),
+        ({"input_length": None, "prefill": []}, (None, 3)),
+        ({"generated_tokens": None}, (12, None)),
+    ],
+)
+def test_counts(details: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
+    assert read(token("Hi"), last(**details))[-1] == Finished("eos_token", *counts)
+
+
+def test_end_mark_without_details() -> None:
+    assert read(token("Hi"), token("</s>", special=True, generated_text="Hi"))[-1] == Finished("done")
+
+
+def test_whole_answer_of_a_server_that_does_not_stream() -> None:
+    body = {"generated_text": "Hi.", "details": {"finish_reason": "length", "generated_tokens": 2}}
+    assert read(json.dumps(body).encode()) == [Token("Hi."), Finished("length", None, 2)]
+
+
+def test_stop_sequence_is_not_said_and_counts_are() -> None:
+    body = token("Hi") + token(" [") + token("IN") + last("ST]", special=False, reason="stop_sequence")
+    assert read(body) == [Token("Hi"), Token(" "), Finished("stop_sequence", 12, 3)]
+
+
+def test_model_that_goes_on_after_a_stop_is_not_heard() -> None:
+    body = token("Hi</s> and") + token(" on") + last("x", special=False, reason="length")
+    assert read(body) == [Token("Hi"), Finished("length", 12, 3)]
+
+
+def test_stop_is_the_end_even_if_no_counts_come() -> None:
+    stream = TgiStream("near", stops=STOPS)
+    assert list(stream.feed(token("Hi</s>"))) == [Token("Hi")]
+    assert stream.finishing
+    assert list(stream.end()) == [Finished("stop_sequence")]
+
+
+def test_what_only_looks_like_a_stop_is_said() -> None:
+    assert read(token("a <"), token("b [IN"), last(whole="a <b [IN")) == [
+        Token("a "),
+        Token("<b "),
+        Token("[IN"),
+        Finished("eos_token", 12, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "retryable", "spoken"),
+    [
+        ("generation", LlmRefused, True, "has a problem"),
+        ("overloaded", LlmRefused, True, "too busy"),
+        ("validation", LlmRefused, False, "could not handle the request"),
+        ("incomplete_generation", LlmBroken, True, "gave no answer"),
+    ],
+)
+def test_errors_inside_the_stream(kind: str, expected: type[LlmError], retryable: bool, spoken: str) -> None:
+    fault = failure(error("it went wrong", kind))
+    assert type(fault) is expected
+    assert fault.retryable is retryable
+    assert spoken in fault.spoken
+    said, fault_later = outcome(token("Hi") + error("it went wrong", kind))
+    assert said == [Token("Hi")]
+    assert type(fault_later) is expected
+
+
+def test_errors_do_not_quote_what_is_private() -> None:
+    stream = TgiStream("near", private=("my secret question",))
+    with pytest.raises(LlmRefused) as caught:
+        list(stream.feed(error("bad input: my secret question", "validation")))
+    assert "secret" not in str(caught.value)
+    assert 'out of memory"' in str(failure(error("out of memory", "generation")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        token("Hi"),
+        token("Hi") + b": keep-alive\n\n",
+        token("Hi") + b'data:{"index":2,"tok',
+        b"",
+        last("</s>", whole=""),
+        b"data:nonsense\n\n",
+        b"data:[1]\n\n",
+        b'data:{"token":{"id":1,"text":7}}\n\n',
+        token("Hi") + last(reason="error"),
+        b"<html>502</html>\n",
+        token("</s>") + last(),
+    ],
+    ids=["cut", "comment", "inside", "nothing", "no word", "no json", "list", "number", "error", "html", "only a stop"],
+)
+def test_what_is_no_answer_is_broken(body: bytes) -> None:
+    fault = failure(body)
+    assert isinstance(fault, LlmBroken)
+    assert fault.retryable
+    assert "payload" not in str(fault)  # a setting that this service does not have
+
+
+EVENTS = st.sampled_from(
+    [token("Hi"), token(" é😀"), token("\ud83d"), token("\ude00"), token("<s>", special=True), token(" ["),
+     token("INST]"), token("<|eot"), b":\n\n", b": ping\r\n\r\n", last(), last("x", special=False, reason="length"),
+     error("no", "overloaded"), error("no", "incomplete_generation"), b"<p>\n",
+     'data:{"token":{"id":1,"text":"日本","special":false}}\r\n\r\n'.encode()]
+)  # fmt: skip
+
+
+def told(*pieces: bytes) -> tuple[list[ChatEvent], str]:
+    said, fault = outcome(*pieces)
+    return said, repr(fault)
+
+
+@given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
+def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+    body = b"".join(events)
+    edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
+    pieces = [body[start:stop] for start, stop in pairwise(edges)]
+    assert told(*pieces) == told(body)
+    assert told(*(bytes([byte]) for byte in body)) == told(body)

@@ -1,0 +1,72 @@
+"""Traces for the tests of what reads them: one that the demo left, and records of rehearsed conversations.
+
+`PYTHONPATH=.:tests python tests/trace_samples.py` in the repository's root writes the golden reports anew.
+"""
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from rehearsal import Rehearsal, Says
+from rich.console import Console
+
+from assistant import trace_commands
+from assistant.trace_reading import Record
+
+RECORDINGS = Path(__file__).parent / "assistant" / "recordings"
+DEMO = RECORDINGS / "demo.jsonl"
+"""The five turns of `repartee demo`: skills, pocketsphinx, espeak-ng; the fourth is interrupted."""
+
+TIME = Says(1000, 1800, "what time is it")
+
+
+def demo_records() -> list[Record]:
+    """The demo's turns."""
+    return [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
+
+
+def rehearsed(says: Sequence[Says], **more: object) -> list[Record]:
+    """What a rehearsed conversation leaves."""
+    rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
+    return [json.loads(record.to_json()) for record in rehearsal.perform().records]
+
+
+def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
+    """The same turns with one stage longer, so that the stages still add up."""
+    copies: list[Record] = json.loads(json.dumps(list(records)))
+    for record in copies:
+        record["stages"][stage]["ms"] += by_ms
+        record["response_latency_ms"] += by_ms
+    return copies
+
+
+def written(path: Path, records: Sequence[Record]) -> Path:
+    """A trace of these records."""
+    path.write_text("".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def printed(print_to: Callable[[Console], object], width: int = trace_commands.PIPE_COLUMNS) -> str:
+    """What a command prints in a pipe; spaces at the ends of lines are rich's own affair."""
+    text = io.StringIO()
+    print_to(Console(file=text, highlight=False, width=width))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def goldens() -> dict[str, str]:
+    """By file name: what the commands print about the demo's turns."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(RECORDINGS)
+        file = Path(DEMO.name)
+        return {
+            "demo.show.txt": printed(lambda console: trace_commands.show([file], None, console)),
+            "demo.report.txt": printed(lambda console: trace_commands.report([file], trace_commands.Wanted(), console)),
+            "demo.compare.txt": printed(lambda console: trace_commands.compare(file, file, console)),
+        }
+
+
+if __name__ == "__main__":
+    for name, text in goldens().items():
+        (RECORDINGS / name).write_text(text, encoding="utf-8")
