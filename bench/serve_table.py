@@ -1,5 +1,6 @@
 """A run's figures as markdown. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -64,7 +65,7 @@ def conditions(run: Run) -> str:
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores; {busy}.",
         f"The client's sound left at most {late_ms:.1f} ms late (99th percentile of the worst connection)"
         + ("; over 10 ms, so that the machine is part of what was measured." if late_ms > LATE_MS else "."),
-        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(run.engines),
+        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_places(line) for line in run.engines),
     ]
     lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _losses(run).items()]
     return "\n".join(lines)
@@ -195,6 +196,11 @@ def cost_table(run: Run) -> str:
             name = f"{cost.scenario}, {cost.variant}" if cost.variant else cost.scenario
             rows.append((name, f"{cost.minutes:.1f}", *parts, "{:.2f} / {:.2f}".format(*per_minute(cost))))
     return table(heads, rows)
+
+
+def _without_places(line: str) -> str:
+    """An engine's line without this machine's ports and temporary folders: they are others in each run."""
+    return re.sub(r"(?<= )/\S+/", "", re.sub(r" at https?://[^\s;,]+", "", line))
 
 
 def _losses(run: Run) -> Counter[tuple[str, str]]:

@@ -254,9 +254,8 @@ def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
 
 def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
     """Waits and cut-ins."""
-    print(
-        f"\n| {title} | turns without a pause: wait p50 / p95 ms, cut into | with one: cut into, p50 / p95 ms | pauses cut |"
-    )
+    columns = "turns without a pause: wait p50 / p95 ms, cut into | with one: cut into, p50 / p95 ms | pauses cut"
+    print(f"\n| {title} | {columns} |")
     print("|---|---|---|---|")
     for name, found in rows:
         print(

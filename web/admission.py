@@ -39,11 +39,14 @@ LOADING = Farewell("server_loading", "The server is still loading its engines. T
 DRAINING = Farewell("server_draining", "The server is shutting down. Try again in a moment.", 1012)
 INTERNAL = Farewell("internal_error", "The session broke off by an error of the server's; its log says more.", 1011)
 
+FULL = "server_full"
+"""The code of a farewell for want of a seat."""
+
 
 def full(max_sessions: int) -> Farewell:
     """No seat is left."""
     many = f"all {max_sessions} sessions are" if max_sessions > 1 else "its only session is"
-    return Farewell("server_full", f"The server is full: {many} in use. Try again later.", 1013)
+    return Farewell(FULL, f"The server is full: {many} in use. Try again later.", 1013)
 
 
 def expired(max_session_s: float) -> Farewell:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from web.admission import DRAINING, INTERNAL, Admission, Farewell, expired, idle
+from web.admission import DRAINING, FULL, INTERNAL, Admission, Farewell, expired, idle
 from web.health import Hall, is_ready
 from web.metrics import Metrics
 
@@ -20,6 +20,10 @@ Converse = Callable[[WebSocket], Awaitable[None]]
 """Holds one conversation on an accepted WebSocket until the client is gone; cancelled when it must end."""
 
 SUBPROTOCOL = "realtime"
+SEAT_TIMEOUT_S = 0.5
+"""Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
+to put its engines back, on a busy machine more."""
+
 FAREWELL_TIMEOUT_S = 1.0
 """For the last event and the close frame: a client that does not read is left without."""
 
@@ -66,6 +70,7 @@ class Reception:
         self._stays: set[_Stay] = set()
         self._empty = asyncio.Event()
         self._empty.set()
+        self._left = asyncio.Event()
 
     @property
     def draining(self) -> bool:
@@ -76,7 +81,7 @@ class Reception:
         """One connection."""
         refused = WebSocket(scope, receive, send)
         resuming = self._resumable(refused.query_params.get("resume", ""))
-        farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+        farewell = await self._admit(resuming=resuming)
         if farewell is not None:
             self._metrics.session_refused(farewell.code)
             with suppress(WebSocketDisconnect):
@@ -95,10 +100,22 @@ class Reception:
         finally:
             if not resuming:
                 self._admission.leave()
+                self._left.set()
             self._metrics.session_ended(stay.lasted_s)
             self._stays.discard(stay)
             if not self._stays:
                 self._empty.set()
+
+    async def _admit(self, *, resuming: bool) -> Farewell | None:
+        """Take a seat, waiting for one for a moment, or tell why there is none."""
+        farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SEAT_TIMEOUT_S):
+                while farewell is not None and farewell.code == FULL:
+                    self._left.clear()
+                    await self._left.wait()
+                    farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+        return farewell
 
     async def drain(self, limit_s: float) -> None:
         """Let nobody in any more, end every session, and wait for that until the limit."""

@@ -58,6 +58,12 @@ def test_a_client_that_could_not_keep_up_is_named() -> None:
     assert "part of what was measured" in conditions(late)
 
 
+def test_places_of_this_machine_are_not_told() -> None:
+    engines = ("stt faster-whisper /tmp/abc/tiny, int8", "llm controlled at http://127.0.0.1:4711/v1")
+    text = conditions(replace(RUN, engines=engines))
+    assert text.endswith("stt faster-whisper tiny, int8; llm controlled")
+
+
 def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
     lost = Row("sessions", "a", lost="received 1013 (try again later).")
     text = conditions(replace(RUN, rows=(*RUN.rows, lost, lost)))

@@ -199,6 +199,27 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
     run_virtual(main())
 
 
+def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
+    async def main() -> None:
+        desk = Desk(seats=1)
+        async with asyncio.TaskGroup() as group:
+            first, *others = Client(), Client(), Client()
+            held = [group.create_task(desk.hosts(first))]
+            await asyncio.sleep(0.1)
+            held += [group.create_task(desk.hosts(client)) for client in others]
+            await asyncio.sleep(0.3)
+            assert [client.codes for client in others] == [[], []]
+            first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.sleep(0.3)
+            assert sorted(client.codes for client in others) == [[], ["server_full"]], "one seat, one of them"
+            for client in others:
+                client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(*held)
+        assert desk.admission.current == 0
+
+    run_virtual(main())
+
+
 def test_draining_tells_every_session_and_waits_for_it() -> None:
     cleaned: list[float] = []
 
