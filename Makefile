@@ -26,8 +26,14 @@ setup-dev:
 run: setup
 	@$(BIN)/repartee demo
 
+# Two processes, each file in one of them; then, in one, what judges latencies. Both run, whatever the first one finds.
+TWO := -n 2 --dist loadfile
+
 test: check
-	$(BIN)/python -m pytest
+	@status=0; \
+	$(BIN)/python -m pytest $(TWO) -m "not alone" || status=$$?; \
+	$(BIN)/python -m pytest -m alone || status=$$?; \
+	exit $$status
 
 check: setup-dev
 	$(BIN)/ruff format --check
@@ -35,7 +41,7 @@ check: setup-dev
 	$(BIN)/mypy --strict
 
 quick: setup-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(TWO) -m "not slow"
 
 search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)

@@ -1,30 +1,38 @@
-"""From settings to a conversation's engines: the only place that names concrete engines."""
+"""From settings to a conversation's engines. The only place that names concrete ones, but for endpoint_kinds.py, which
+makes the clients of language models, and engine_table.py."""
 
 import asyncio
 import os
 import random
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from assistant.conversation import Conversation
 from assistant.deeds import Deeds
+from assistant.endpoint_kinds import model_of
+from assistant.endpoint_settings import EndpointKind, EndpointSection
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact
 from assistant.judge import Listener
 from assistant.model_catalogue import Kind
 from assistant.models import Need, at_hand, is_piper_voice, missing, needed
+from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
-from assistant.settings import EndpointSection, Profile, Settings
+from assistant.settings import Profile, Settings
 from assistant.skills import Running
 from assistant.spoken import spoken
+from assistant.tool_settings import ToolServerSection
+from assistant.tools import ToolSettings
 from assistant.trace_file import TraceFile
 from assistant.turn_end import BALANCED, EAGER, PATIENT, Evidence, Patience, fitted_turn_end
+from assistant.turn_spans import Asked, provider_of
 from assistant.turns import Turns, TurnSettings
 from audio.errors import EngineLoadError
 from audio.microphone import Microphone
@@ -35,7 +43,9 @@ from audio.vad import Vad
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
+    from assistant.mcp_tools import McpTools
     from assistant.skills.skills import Skills
+    from assistant.span_export import SpanExport
     from audio.stt.whisper_shared import SharedWhisper
 
 LOAD_TIMEOUT_S = 60.0
@@ -51,12 +61,21 @@ ESPEAK_WORDS_PER_MINUTE = 170
 """The pace of `tts.speed = 1`: espeak-ng's own default is 175, a little hurried for an answer."""
 
 
+WITHOUT_FUNCTIONS: tuple[EndpointKind, ...] = ("tgi", "triton", "grpc")
+"""Kinds of endpoints that know no calls of functions: they refuse whatever offers some."""
+
+MOMENTS: Mapping[str, str] = MappingProxyType(
+    {"en": "One moment.", "de": "Einen Moment.", "fr": "Un instant.", "es": "Un momento."}
+)
+"""What is said while a tool is slow, by language; in any other the configuration has to say it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """An engine in use, for the screen.
 
     Attributes:
-        stage: "vad", "stt", "llm" or "tts".
+        stage: "vad", "turn", "stt", "llm", "tools" or "tts".
         name: The engine.
         detail: One line about it.
         why: Why this one: asked for, or in place of what.
@@ -76,16 +95,19 @@ class Chosen:
 class Workshop:
     """Builds and loads engines: once what conversations share, and for each what it needs of its own.
 
-    Shared are the skills' tables, the clients of the language models and the voice, which serialize what they must.
+    Shared are the skills' tables, the clients of the language models, the tools and the voice, which serialize what
+    they must.
     A conversation's own are the detector, the recognizer's state, and what its skills have set going.
     """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[Chosen] = field(default_factory=list)
+    export: "SpanExport | None" = None  # where turns go besides their files; its task is the caller's
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _model: ChatModel | None = None
+    _tools: "McpTools | None" = None
     _listener: Listener | None = None
     _shared_whisper: "SharedWhisper | None" = None
     _sentences: tuple[str, ...] = ()
@@ -104,6 +126,7 @@ class Workshop:
         try:
             self._voice = await self._make_voice()
             self._model = await self._make_model(skills)
+            self._tools = await self._make_tools()
             self._listener = await self._make_listener()
             if self._whisper_why():
                 await self._transcriber()  # loads the model of all conversations; what it makes of it costs nothing
@@ -143,14 +166,15 @@ class Workshop:
             self._listener,
             self._understands,
             None if self._model is None else self._model.load,
+            self._tools,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Stop what is shared, each within a limit."""
-        for engine in (self._voice, self._model, self._shared_whisper):
+        for engine in (self._voice, self._model, self._tools, self._shared_whisper):
             if engine is not None:
                 await close(engine, report)
-        self._skills = self._voice = self._model = self._shared_whisper = None
+        self._skills = self._voice = self._model = self._tools = self._shared_whisper = None
 
     @property
     def fallbacks(self) -> list[str]:
@@ -397,29 +421,33 @@ class Workshop:
         return Router(models, routing, first_token_timeout_s=settings.first_token_timeout_s)
 
     def _endpoint(self, endpoint: EndpointSection) -> ChatModel:
-        from llm.openai import OpenAIChat
-
-        settings = self.settings.llm
-        key = self.environ.get(endpoint.api_key_env) if endpoint.api_key_env else None
-        if endpoint.api_key_env and not key:
-            raise EngineLoadError(
-                f"endpoint {endpoint.name}: the environment variable {endpoint.api_key_env} is not set; "
-                "put the key there, or remove api_key_env if it needs none."
-            )
         try:
-            return OpenAIChat(
-                endpoint.name,
-                endpoint.url,
-                endpoint.model,
-                api_key=key,
-                first_token_timeout_s=settings.first_token_timeout_s,
-                token_gap_timeout_s=settings.token_gap_timeout_s,
-                connect_timeout_s=settings.connect_timeout_s,
-                max_tokens=settings.max_tokens,
-                temperature=settings.temperature,
-            )
+            return model_of(endpoint, self.settings.llm, self.environ)
         except ValueError as error:
             raise EngineLoadError(str(error)) from error
+
+    async def _make_tools(self) -> "McpTools | None":
+        """The tools of the configured servers; None where there are none, or no model that could call them."""
+        servers = self.settings.tools.servers
+        if not servers:
+            return None
+        began_s = _now_s()
+        if self._model is None:
+            why = "in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
+            self._note("tools", "none", "", why, began_s, fallback=True)
+            return None
+        takes_none = [one.name for one in self.settings.llm.endpoints if one.kind in WITHOUT_FUNCTIONS]
+        if len(takes_none) == len(self.settings.llm.endpoints):
+            raise EngineLoadError(
+                f"[[tools.servers]] are set, but no endpoint takes functions ({', '.join(takes_none)}: kind "
+                f"{' or '.join(WITHOUT_FUNCTIONS)}): remove them, or add an endpoint of another kind."
+            )
+        tools = await asyncio.to_thread(_mcp_tools, servers, self.environ)
+        await self._timed(tools.load())
+        troubles = [*(f"{name} takes no functions and cannot answer" for name in takes_none), *tools.troubles]
+        why = f"not all of them: {'; '.join(troubles)}" if troubles else "as configured"
+        self._note("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
+        return tools
 
     async def _timed(self, loading: Awaitable[None]) -> None:
         try:
@@ -433,6 +461,18 @@ class Workshop:
     def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:
         if all(chosen.stage != stage for chosen in self.chosen):  # what the first conversation got, the others get too
             self.chosen.append(Chosen(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
+
+
+def _mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) -> "McpTools":
+    """In a thread: importing what speaks to them takes a second. Raises EngineLoadError without the extra."""
+    try:
+        from assistant.mcp_tools import McpTools
+    except ImportError as error:
+        raise EngineLoadError(
+            "[[tools.servers]] need the package mcp, which is not installed: pip install 'repartee[mcp]', or remove "
+            "them from config.toml."
+        ) from error
+    return McpTools(servers, environ)
 
 
 def needs(settings: Settings) -> list[Need]:
@@ -465,7 +505,26 @@ def session_settings(settings: Settings) -> SessionSettings:
     """What a session needs of the settings."""
     # The voice is given its own limit first: it knows how to get rid of a library that hangs.
     voice_timeout_s = settings.tts.timeout_s + 0.5
-    return SessionSettings(settings.stt.timeout_s, voice_timeout_s, settings.assistant.greeting, reads(settings))
+    return SessionSettings(
+        settings.stt.timeout_s,
+        voice_timeout_s,
+        settings.assistant.greeting,
+        reads(settings),
+        tool_settings(settings),
+    )
+
+
+def tool_settings(settings: Settings) -> ToolSettings:
+    """How tools may behave."""
+    tools = settings.tools
+    moment = tools.moment or MOMENTS.get(settings.assistant.language.partition("-")[0], "")
+    return ToolSettings(
+        timeout_s=tools.timeout_s,
+        moment=moment if tools.moment_after_s else "",
+        moment_after_s=tools.moment_after_s,
+        max_rounds=tools.max_rounds,
+        max_result_chars=tools.max_result_chars,
+    )
 
 
 def reads(settings: Settings) -> bool:
@@ -485,6 +544,7 @@ def session(
 ) -> Session:
     """A conversation on these engines, as the settings say, its records on their way to `trace`."""
     settings = workshop.settings
+    export = workshop.export
     recorder = Recorder(
         conversation=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -497,21 +557,55 @@ def session(
             "clock_steps": microphone.clock.steps,
             "invented_frames": microphone.invented_frames,
             "dropped_records": trace.dropped,
+            "dropped_exports": 0 if export is None else export.dropped,
             **counters(),
         },
-        write=trace.put,
+        write=trace.put if export is None else partial(_put, (trace, export)),
         show=show,
+        started_s=_now_s(),
+        exports=export is not None,
     )
     return Session(
         microphone,
         speaker,
         engines,
         Turns(turn_settings(settings)),
-        Conversation(settings.assistant.instructions, settings.llm.max_history_turns),
+        Conversation(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
         show,
     )
+
+
+def span_export(settings: Settings, environ: Mapping[str, str], complain: Callable[[str], None]) -> "SpanExport | None":
+    """The way to the OpenTelemetry collector of these settings; None without one.
+
+    `complain` hears of a collector that takes nothing. Raises EngineLoadError where the extra is missing, or a variable
+    of OpenTelemetry's cannot be understood.
+    """
+    if not settings.trace.otlp_url:
+        return None
+    from llm.address import is_loopback
+
+    try:
+        from assistant.span_export import SpanExport
+    except ImportError as error:
+        raise EngineLoadError(str(error)) from error
+    endpoints = {
+        endpoint.name: Asked(provider_of(endpoint.kind, urlsplit(endpoint.url).hostname or ""), endpoint.model)
+        for endpoint in settings.llm.endpoints
+    }
+    try:
+        # A proxy from the environment is for the world outside, never for a collector on this machine.
+        trust_env = not is_loopback(urlsplit(settings.trace.otlp_url).hostname or "")
+        return SpanExport(settings.trace.otlp_url, environ, endpoints, complain, trust_env=trust_env)
+    except ValueError as error:
+        raise EngineLoadError(str(error)) from error
+
+
+def _put(places: "tuple[TraceFile, SpanExport]", record: TurnRecord) -> None:
+    for place in places:
+        place.put(record)
 
 
 def conversation_name() -> str:
@@ -519,7 +613,9 @@ def conversation_name() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
-async def close(engine: "Transcriber | Voice | ChatModel | SharedWhisper", report: Callable[[str], None]) -> None:
+async def close(
+    engine: "Transcriber | Voice | ChatModel | McpTools | SharedWhisper", report: Callable[[str], None]
+) -> None:
     """Stop an engine within a limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):

@@ -8,6 +8,9 @@ from types import MappingProxyType
 from assistant.config_sources import (
     ENDPOINT_KEYS,
     ENDPOINTS,
+    LISTS,
+    TOOL_SERVER_KEYS,
+    TOOL_SERVERS,
     Findings,
     Given,
     from_environment,
@@ -16,6 +19,7 @@ from assistant.config_sources import (
     unknown_variables,
 )
 from assistant.config_words import spelled
+from assistant.endpoint_settings import knows
 from assistant.settings import DEFAULTS, KEYS, SECTIONS, Settings
 
 SECRETS = frozenset({"REPARTEE_TOKEN"})
@@ -46,9 +50,10 @@ class Loaded:
     Attributes:
         settings: Checked.
         origin: Dotted key to where its value comes from: "default", "config.toml:12",
-            "environment REPARTEE_TURN_PROFILE" or "--set"; the endpoints together are "llm.endpoints".
+            "environment REPARTEE_TURN_PROFILE" or "--set"; the endpoints together are "llm.endpoints", the
+            servers of tools "tools.servers".
         file: The file that was read, if any.
-        keys_at_hand: Those of the endpoints' api_key_env variables that are set and not empty.
+        keys_at_hand: Those of the variables that endpoints and tool servers name that are set and not empty.
     """
 
     settings: Settings
@@ -85,9 +90,10 @@ def load_settings(config: Path | None, environ: Mapping[str, str], overrides: Se
     given += _sound(from_overrides(overrides))
     settings = _merged(given)
     key_variables = frozenset(endpoint.api_key_env for endpoint in settings.llm.endpoints) - {""}
+    key_variables |= {name for server in settings.tools.servers for name in server.variables}
     if problems := unknown_variables(environ, SECRETS | key_variables):
         raise ConfigError(problems)
-    origin = dict.fromkeys((*KEYS, ENDPOINTS), "default") | {item.key: item.origin for item in given}
+    origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}
     at_hand = frozenset(name for name in key_variables if environ.get(name))
     return Loaded(settings, MappingProxyType(origin), file, at_hand)
 
@@ -101,6 +107,8 @@ def render_effective(loaded: Loaded) -> list[ConfigRow]:
             rows.append(ConfigRow(dotted, spelled(value), loaded.origin[dotted]))
         if ENDPOINTS.startswith(f"{section}."):
             rows += _endpoint_rows(loaded)
+        if TOOL_SERVERS.startswith(f"{section}."):
+            rows += _tool_server_rows(loaded)
     return rows
 
 
@@ -110,7 +118,7 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
         return [ConfigRow(ENDPOINTS, "[]", origin)]
     rows = []
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
-        for name in ENDPOINT_KEYS:
+        for name in (name for name in ENDPOINT_KEYS if knows(endpoint.kind, name)):
             text = str(getattr(endpoint, name))
             value = spelled(getattr(endpoint, name))
             if name == "api_key_env" and text:
@@ -118,6 +126,26 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
             if name == "url" and "?" in text:  # some services take their key as a parameter of the address
                 value = spelled(text.partition("?")[0] + "?…")
             rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))
+    return rows
+
+
+def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
+    origin = loaded.origin[TOOL_SERVERS]
+    if not loaded.settings.tools.servers:
+        return [ConfigRow(TOOL_SERVERS, "[]", origin)]
+    rows = []
+    for index, server in enumerate(loaded.settings.tools.servers):
+        for name in TOOL_SERVER_KEYS:
+            text = str(getattr(server, name))
+            value = spelled(getattr(server, name))
+            if name in {"env", "token_env"} and text:
+                lacking = [one for one in text.split() if one not in loaded.keys_at_hand]
+                value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
+            if name == "url" and "?" in text:
+                value = spelled(text.partition("?")[0] + "?…")
+            if name == "command" and text:  # arguments may hold a secret, although env is the place for it
+                value = spelled(server.argv[0] + " …" * (len(server.argv) > 1))
+            rows.append(ConfigRow(f"{TOOL_SERVERS}[{index}].{name}", value, origin))
     return rows
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from assistant.config import ConfigError, load_settings
 from assistant.config_words import unknown
+from assistant.endpoint_settings import EndpointSection
 from assistant.endpoint_tables import with_table, without_table
-from assistant.settings import DEFAULTS, EndpointSection, Settings
+from assistant.settings import DEFAULTS, Settings
 
 FILE = Path("config.toml")
 _BOM = "\ufeff"

@@ -7,23 +7,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assistant.config_words import shown, unknown
+from assistant.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, foreign, knows, missing
 from assistant.setting_keys import Value, keys_of
-from assistant.settings import KEYS, SECTIONS, EndpointSection
+from assistant.settings import KEYS, SECTIONS
 from assistant.toml_lines import lines_of_keys
+from assistant.tool_settings import ToolServerSection
 
 ENDPOINTS = "llm.endpoints"
-"""The one key that is a list: of tables in the file, of inline tables elsewhere."""
+TOOL_SERVERS = "tools.servers"
+LISTS = {
+    ENDPOINTS: '[{name = "…", url = "https://…", model = "…"}]',
+    TOOL_SERVERS: '[{name = "…", command = "…"}, {name = "…", url = "https://…"}]',
+}
+"""The keys that are lists, of tables in the file, of inline tables elsewhere: these, as they may look."""
 
 PREFIX = "REPARTEE_"
 """Of every environment variable that is a setting."""
 
 ENDPOINT_KEYS = {key.name: key for key in keys_of(EndpointSection)}
 
-_REQUIRED = ("name", "url", "model")
-_EVERY_KEY = (*KEYS, ENDPOINTS)
+TOOL_SERVER_KEYS = {key.name: key for key in keys_of(ToolServerSection)}
+
+_EVERY_KEY = (*KEYS, *LISTS)
 _VARIABLES = {PREFIX + dotted.replace(".", "_").upper(): dotted for dotted in _EVERY_KEY}
 _FILE_LIMIT_BYTES = 1 << 20
 _make_endpoint: Callable[..., EndpointSection] = EndpointSection
+_make_tool_server: Callable[..., ToolServerSection] = ToolServerSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,7 @@ class Given:
 
     key: str
     origin: str
-    value: Value | tuple[EndpointSection, ...]
+    value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]
 
 
 @dataclass(slots=True)
@@ -81,8 +90,8 @@ def from_overrides(overrides: Sequence[str]) -> Findings:
 
 def _read(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
     """Put the value that `text` spells into `found`."""
-    if dotted == ENDPOINTS:
-        _read_endpoints(text, origin, shown_as, found)
+    if dotted in LISTS:
+        _read_list(dotted, text, origin, shown_as, found)
         return
     try:
         found.given.append(Given(dotted, origin, KEYS[dotted].read(text)))
@@ -90,16 +99,14 @@ def _read(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -
         found.problems.append(f"{shown_as} = {shown(text)}: {error}")
 
 
-def _read_endpoints(text: str, origin: str, shown_as: str, found: Findings) -> None:
+def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
     try:
-        raw: object = tomllib.loads(f"endpoints = {text}").get("endpoints")
+        raw: object = tomllib.loads(f"list = {text}").get("list")
     except (ValueError, RecursionError):  # the text may hold a secret: not repeated
-        found.problems.append(
-            f'{shown_as}: must be a list as TOML writes it: [{{name = "…", url = "https://…", model = "…"}}]'
-        )
+        found.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
         return
     reader = _Reader(origin, shown_as, {}, found)
-    reader.take(ENDPOINTS, raw)
+    reader.take(dotted, raw)
 
 
 def from_file(file: Path) -> Findings:
@@ -170,6 +177,8 @@ class _Reader:
         """Take one key."""
         if dotted == ENDPOINTS:
             self._take_endpoints(raw)
+        elif dotted == TOOL_SERVERS:
+            self._take_tool_servers(raw)
         elif dotted not in KEYS:
             self._problem(dotted, unknown(dotted, _EVERY_KEY))
         else:
@@ -198,22 +207,24 @@ class _Reader:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with name, url and model")
             return None
+        kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
         values: dict[str, Value] = {}
         for name, value in raw.items():
             key = ENDPOINT_KEYS.get(name)
-            if key is None:
-                self._problem(f"{dotted}.{name}", unknown(name, ENDPOINT_KEYS))
+            if key is None or not knows(kind, name):
+                problem = unknown(name, ENDPOINT_KEYS) if key is None else foreign(kind)
+                self._problem(f"{dotted}.{name}", problem)
                 continue
             try:
                 values[name] = key.check(value)
             except ValueError as error:
                 seen = "" if key.about.private else f" = {shown(value)}"
                 self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
-        for name in _REQUIRED:
+        for name in NEEDED_KEYS[kind]:
             if name not in raw:
-                self._problem(f"{dotted}.{name}", "is missing", at=dotted)
+                self._problem(f"{dotted}.{name}", missing(kind), at=dotted)
         # An unknown or bad key is told above; the endpoint itself is made only of a table that is right.
-        if values.keys() != raw.keys() or not values.keys() >= set(_REQUIRED):
+        if values.keys() != raw.keys() or not values.keys() >= set(NEEDED_KEYS[kind]):
             return None
         try:
             return _make_endpoint(**values)
@@ -221,7 +232,48 @@ class _Reader:
             self._problem(dotted, str(error))
             return None
 
-    def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...]) -> None:
+    def _take_tool_servers(self, raw: object) -> None:
+        if not isinstance(raw, list):
+            self._problem(TOOL_SERVERS, f"must be a list of tables, each begun by a line [[{TOOL_SERVERS}]]")
+            return
+        servers: dict[str, ToolServerSection] = {}
+        for index, item in enumerate(raw):
+            dotted = f"{TOOL_SERVERS}[{index}]"
+            server = self._tool_server(dotted, item)
+            if server is not None and server.name in servers:
+                name = f"{dotted}.name"
+                self._problem(f"{name} = {shown(server.name)}", "taken; each server needs its own name", at=name)
+            elif server is not None:
+                servers[server.name] = server
+        self._give(TOOL_SERVERS, tuple(servers.values()))
+
+    def _tool_server(self, dotted: str, raw: object) -> ToolServerSection | None:
+        if not isinstance(raw, dict):
+            self._problem(dotted, "must be a table with a name and a command or a url")
+            return None
+        problems = len(self._found.problems)
+        values: dict[str, Value] = {}
+        for name, value in raw.items():
+            key = TOOL_SERVER_KEYS.get(name)
+            if key is None:
+                self._problem(f"{dotted}.{name}", unknown(name, TOOL_SERVER_KEYS))
+                continue
+            try:
+                values[name] = key.check(value)
+            except ValueError as error:
+                seen = "" if key.about.private else f" = {shown(value)}"
+                self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
+        if "name" not in raw:
+            self._problem(f"{dotted}.name", "is missing", at=dotted)
+        if len(self._found.problems) > problems:
+            return None
+        try:
+            return _make_tool_server(**values)
+        except ValueError as error:
+            self._problem(dotted, str(error))
+            return None
+
+    def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
         line = self._lines.get(dotted)
         self._found.given.append(Given(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 

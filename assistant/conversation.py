@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
+from assistant.forgetting import Limits, first_kept
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
 from assistant.script import Script
 from assistant.turn_events import ReplyId
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
 
-MOST_ITEMS_PER_TURN = 50
-"""Beside a user's words: function calls, what they returned, a client's own messages."""
+UNLIMITED_TOKENS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -24,11 +24,13 @@ class Conversation:
 
     Attributes:
         instructions: The system message; "" for none.
-        max_turns: Older turns are forgotten, so that prompts stay bounded.
+        max_turns: Older turns are forgotten, many at a time, so that prompts stay bounded (`assistant/forgetting.py`).
+        max_tokens: As estimated there.
     """
 
     instructions: str
     max_turns: int
+    max_tokens: int = UNLIMITED_TOKENS
     _items: list[Item] = field(default_factory=list)
     _scripts: dict[ItemId, Script] = field(default_factory=dict)
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
@@ -92,15 +94,30 @@ class Conversation:
         if script is None:
             return None
         words = script.text_heard(audio_end)
-        self._replace(item, Answered(item, words, complete=complete and script.all_heard(audio_end)))
+        heard = complete and script.all_heard(audio_end)
+        self._replace(item, Answered(item, words, complete=heard, used=self._used(item)))
         return words
 
+    def used(self, reply: ReplyId, used: Used) -> None:
+        """A tool of the assistant's own was called for this reply, and returned: that stays, whatever becomes of it."""
+        item = self._replies.get(reply)
+        answered = None if item is None else self.find(item)
+        if isinstance(answered, Answered):
+            self._replace(answered.id, replace(answered, used=(*answered.used, used)))
+
     def retract(self, reply: ReplyId) -> ItemId | None:
-        """The turn goes on: what was to answer it is gone. Returns its item."""
+        """The turn goes on: what was to answer it is gone, but for what tools have done. Returns its item."""
         item = self._replies.pop(reply, None)
-        if item is not None:
+        if item is not None and (used := self._used(item)):
+            self._scripts.pop(item, None)
+            self._replace(item, Answered(item, "", complete=False, used=used))
+        elif item is not None:
             self.delete(item)
         return item
+
+    def _used(self, item: ItemId) -> tuple[Used, ...]:
+        answered = self.find(item)
+        return answered.used if isinstance(answered, Answered) else ()
 
     def called(self, call: FunctionCall) -> Called:
         """The model calls a function of the client's."""
@@ -142,10 +159,8 @@ class Conversation:
         self._items = [by if one.id == item else one for one in self._items]
 
     def _forget(self) -> None:
-        """Forget the oldest turns, whole: a turn begins with words of the user that continue nothing."""
-        begins = [at for at, item in enumerate(self._items) if isinstance(item, Said) and not item.continues]
-        first = begins[-self.max_turns] if len(begins) > self.max_turns else 0
-        first = max(first, len(self._items) - self.max_turns * MOST_ITEMS_PER_TURN)
+        """Forget the oldest turns, whole."""
+        first = first_kept(self._items, Limits(self.max_turns, self.max_tokens))
         if first > 0:
             self._items = self._items[first:]
         kept = {item.id for item in self._items}
@@ -170,8 +185,7 @@ def _messages_of(items: Sequence[Item]) -> list[Message]:
             case Instructed():
                 messages.append(Message("system", item.text))
             case Answered():
-                if item.text:
-                    messages.append(Message("assistant", item.text))
+                messages += answer_messages(item.text, item.used)
             case Called():
                 if item.call_id in returned:
                     call = FunctionCall(item.call_id, item.name, item.arguments)

@@ -89,11 +89,12 @@ async def demo(
     _make(out)
     _headline(console, recording)
     workshop = build.Workshop(choice.settings, environ)
+    screen = Screen(console)
+    workshop.export = build.span_export(choice.settings, environ, lambda what: screen.show(Trouble(what)))
     with console.status("loading engines"):
         async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
             engines = await workshop.engines()
     _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
-    screen = Screen(console)
     trace = TraceFile(
         loaded.settings.trace.dir,
         build.conversation_name(),
@@ -179,9 +180,12 @@ async def _converse(  # noqa: PLR0917
         counters=lambda: {"underruns": speaker.counts.underruns},
     )
     async with asyncio.TaskGroup() as tasks:
-        writer = tasks.create_task(trace.run(), name="trace")
+        writers = [tasks.create_task(trace.run(), name="trace")]
+        if workshop.export is not None:
+            writers.append(tasks.create_task(workshop.export.run(), name="span export"))
         await session.run()
-        writer.cancel()
+        for writer in writers:
+            writer.cancel()
 
 
 def _tape_reply(tape: StereoWriter, microphone: _Taped, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:

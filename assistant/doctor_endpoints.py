@@ -1,22 +1,19 @@
 """What a configured language model does: connected to, asked for its models, and one short question."""
 
 import asyncio
-import urllib.request
 from collections.abc import Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
-import httpx
-
+from assistant.endpoint_kinds import address_of
+from assistant.endpoint_settings import EndpointSection
 from assistant.engine_table import chat, key_of
-from assistant.settings import EndpointSection, Settings
+from assistant.handshake import shake_hands
+from assistant.settings import Settings
 from llm.chat import Message, Token
 from llm.errors import LlmError, LlmRefused
 from llm.listing import ask
 
-CONNECT_TIMEOUT_S = 3.0
 LIST_TIMEOUT_S = 4.0
 ANSWER_TIMEOUT_S = 7.0
 """To the first token. A server that has to load its model first takes longer, which is worth knowing."""
@@ -35,7 +32,7 @@ class Probe:
         tls_ms: The TLS handshake; None without TLS.
         proxy: Whether a proxy lies between, so that these three were not measured.
         list_ms: From the request for the list of models, connecting included, to the first byte of the answer.
-        models: What it lists; None: nothing that could be read.
+        models: What it lists; None: nothing that could be read, or a kind of service that lists none.
         list_failure: Why there is no list, where that is no reason to give up.
         token_ms: From the question, on a warm connection, to the first token; 0 where it ended without one.
         failure: Why it cannot be used: what, a colon, the remedy.
@@ -62,8 +59,9 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
         )
         return found
     try:
-        await _list(found, endpoint, environ)
-        await _connect(found, endpoint.url)
+        if endpoint.kind == "openai":
+            await _list(found, endpoint, environ)
+        await _connect(found, address_of(endpoint), endpoint.ca_file)
         await _ask(found, settings, endpoint, environ)
     except (LlmError, ValueError) as error:
         found.failure = str(error)
@@ -91,42 +89,14 @@ def _key_remedy(endpoint: EndpointSection) -> str:
     return "name the environment variable that holds it as api_key_env"
 
 
-async def _connect(found: Probe, url: str) -> None:
-    """Time the steps of a new connection. What fails here leaves its figures out: the other steps say why."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    found.proxy = _goes_through_proxy(parts.scheme, host)
-    if found.proxy:
-        return
-    loop = asyncio.get_running_loop()
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    trusted = httpx.create_ssl_context() if parts.scheme == "https" else None
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            began_s = loop.time()
-            addresses = await loop.getaddrinfo(host, port, type=1)
-            found.lookup_ms = (loop.time() - began_s) * 1000
-            began_s = loop.time()
-            _, writer = await asyncio.open_connection(str(addresses[0][4][0]), port)
-            try:
-                found.connect_ms = (loop.time() - began_s) * 1000
-                if trusted is not None:
-                    began_s = loop.time()
-                    await writer.start_tls(trusted, server_hostname=host)
-                    found.tls_ms = (loop.time() - began_s) * 1000
-            finally:
-                writer.close()
-
-
-def _goes_through_proxy(scheme: str, host: str) -> bool:
-    """As httpx reads the environment; never for this machine."""
-    with suppress(ValueError):
-        if ip_address(host).is_loopback:
-            return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return False
-    proxies = urllib.request.getproxies()
-    return (scheme in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host)
+async def _connect(found: Probe, address: str, ca_file: str) -> None:
+    made = await shake_hands(address, ca_file)
+    found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
+        made.lookup_ms,
+        made.connect_ms,
+        made.tls_ms,
+        made.proxy,
+    )
 
 
 async def _ask(found: Probe, settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:

@@ -5,8 +5,8 @@ from typing import cast
 
 from assistant.doctor_process import Answer
 from assistant.doctor_report import Fact, Finding, Section
+from assistant.endpoint_settings import EndpointSection
 from assistant.local_servers import described, handles, shortened
-from assistant.settings import EndpointSection
 from llm.discovery import PORTS, FoundServer
 
 SLOW_MS = 500.0
@@ -60,12 +60,19 @@ def _together(
 def endpoint_findings(endpoint: EndpointSection, answer: Answer) -> list[Finding]:
     """The lines of one endpoint: its key and connection, its models, its first token."""
     found, name = answer.found, f"llm {endpoint.name}"
-    facts: dict[str, Fact] = {"endpoint": endpoint.name, "model": endpoint.model, "url": endpoint.url.partition("?")[0]}
-    where = f"{endpoint.model} at {endpoint.url.partition('?')[0]}"
+    facts: dict[str, Fact] = {
+        "endpoint": endpoint.name,
+        "kind": endpoint.kind,
+        "model": endpoint.model,
+        "url": endpoint.shown_url,
+    }
+    where = f"{endpoint.model} at {endpoint.shown_url or f'{endpoint.kind} {endpoint.region}'.strip()}"
     failure = answer.error or str(found.get("failure") or "")
     if failure and found.get("list_ms") is None and not found.get("list_failure"):
         return [_failed(name, endpoint, failure, facts)]
-    key = f"key in {endpoint.api_key_env}" if endpoint.api_key_env else "no key"
+    key = (
+        "AWS credentials" if endpoint.on_aws else f"key in {endpoint.api_key_env}" if endpoint.api_key_env else "no key"
+    )
     findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
     if failure:
         findings.append(_failed(f"{name}: answer", endpoint, failure, {}))
@@ -105,6 +112,8 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> Finding:
     if refused := str(found.get("list_failure") or ""):
         what, _, remedy = refused.removeprefix(_subject(endpoint)).partition(": ")
         return Finding("warn", name, what, remedy=remedy)
+    if endpoint.kind != "openai":
+        return Finding("info", name, f"a service of kind {endpoint.kind} lists no models")
     if found.get("models") is None:
         return Finding("info", name, "it has no list of models that could be read", list_ms)
     models = cast("list[str]", found["models"])

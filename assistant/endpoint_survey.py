@@ -1,8 +1,9 @@
 """`repartee endpoints`: what is configured, what runs on this machine, whether it answers, and what to do next."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -10,45 +11,44 @@ from rich.table import Table
 from rich.text import Text
 
 from assistant.config import Loaded
-from assistant.local_servers import AUTO, SHOWN_MODELS, handles, offers, port_here, shortened
-from assistant.settings import EndpointSection
+from assistant.endpoint_figures import ANSWER_TOKENS, PROMPT_TOKENS, Measured, as_fields
+from assistant.endpoint_picture import show_figures
+from assistant.endpoint_probe import get_ready, measured
+from assistant.local_servers import AUTO, handles, offers, port_here
 from llm.discovery import PORTS, FoundServer, discover
-from llm.errors import LlmError
-from llm.listing import ask
-
-ASK_TIMEOUT_S = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A configured endpoint, asked.
-
-    Attributes:
-        endpoint: As configured.
-        state: In a few words.
-        problem: What is wrong and what to do; empty if nothing is.
-    """
-
-    endpoint: EndpointSection
-    state: str
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
     """Everybody's answers."""
 
-    configured: tuple[Checked, ...]
+    configured: tuple[Measured, ...]
     found: tuple[FoundServer, ...]
     ports: tuple[int, ...]
 
+    def to_json(self) -> str:
+        """One object, in one line."""
+        return json.dumps(
+            {
+                "schema": 1,
+                "turn": {"prompt_tokens": PROMPT_TOKENS, "answer_tokens": ANSWER_TOKENS},
+                "endpoints": [as_fields(each) for each in self.configured],
+                "found": [asdict(server) for server in self.found],
+            },
+            ensure_ascii=False,
+        )
 
-async def survey(loaded: Loaded, environ: Mapping[str, str], *, ports: Sequence[int] = PORTS) -> Survey:
-    """Ask all at once: the configured ones for at most three seconds, localhost as `discover` does."""
+
+async def survey(
+    loaded: Loaded, environ: Mapping[str, str], *, requests: int = 0, ports: Sequence[int] = PORTS
+) -> Survey:
+    """Ask all at once, localhost as `discover` does; `requests` short answers of each that is configured."""
+    if requests:
+        await get_ready(loaded.settings, environ)
     async with asyncio.TaskGroup() as asking:
         looking = asking.create_task(discover(ports), name="localhost")
         checks = [
-            asking.create_task(_check(endpoint, environ), name=endpoint.name)
+            asking.create_task(measured(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name)
             for endpoint in loaded.settings.llm.endpoints
         ]
     return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports))
@@ -59,13 +59,14 @@ def show(seen: Survey, file: Path | None, console: Console) -> None:
     source = f" ({file})" if file is not None else ""
     if seen.configured:
         rows = [
-            (check.endpoint.name, _shown(check.endpoint.url), check.endpoint.model, check.state, bool(check.problem))
+            (check.endpoint.name, check.shown_address, check.endpoint.model, check.state, bool(check.problem))
             for check in seen.configured
         ]
         _table(console, f"configured{source}", ("name", "address", "model", "state"), rows)
         for check in seen.configured:
             if check.problem:
                 console.print(Text(check.problem, style="yellow"), soft_wrap=True)
+        show_figures(seen.configured, console)
     else:
         console.print(Text(f"no endpoint is configured{source}"), soft_wrap=True)
     console.print()
@@ -111,30 +112,6 @@ def next_steps(seen: Survey) -> list[str]:
     return lines
 
 
-async def _check(endpoint: EndpointSection, environ: Mapping[str, str]) -> Checked:
-    key = environ.get(endpoint.api_key_env) or None
-    if endpoint.api_key_env and key is None:
-        problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
-        return Checked(endpoint, "not asked: no key", problem)
-    try:
-        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S)
-    except (LlmError, ValueError) as error:
-        return Checked(endpoint, "no answer", str(error))
-    answers = f"answers in {listing.round_trip_ms:.0f} ms"
-    models = listing.models
-    if listing.needs_key:
-        remedy = f"correct {endpoint.api_key_env}" if key else "name the variable that holds it as its api_key_env"
-        problem = f"{endpoint.name}: wants {'another' if key else 'a'} key: {remedy}"
-        return Checked(endpoint, f"{answers}, refuses", problem)
-    if models is None:
-        return Checked(endpoint, f"{answers}, lists no models")
-    listed = (*models.chat, *models.others)
-    if endpoint.model in listed or f"{endpoint.model}:latest" in listed:
-        return Checked(endpoint, answers)
-    there = shortened(models.chat, SHOWN_MODELS) or "none for chat"
-    return Checked(endpoint, f"{answers}, not this model", f"{endpoint.name}: its models are {there}; correct model")
-
-
 def _table(
     console: Console, title: str, headings: Sequence[str], rows: Sequence[tuple[str, str, str, str, bool]]
 ) -> None:
@@ -145,7 +122,3 @@ def _table(
     for *cells, warn in rows:
         table.add_row(*(Text(str(cell)) for cell in cells), style="yellow" if warn else None)
     console.print(table)
-
-
-def _shown(url: str) -> str:
-    return url.partition("?")[0]

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from assistant.config_sources import ENDPOINT_KEYS, ENDPOINTS
 from assistant.config_words import spelled
-from assistant.settings import EndpointSection
+from assistant.endpoint_settings import EndpointSection
 from assistant.toml_lines import lines_of_tables
 
 _HEADER = f"[[{ENDPOINTS}]]"

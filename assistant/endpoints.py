@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,8 +12,9 @@ from rich.text import Text
 
 from assistant.config import ConfigError, Loaded
 from assistant.config_edit import ConfigFile, file_to_edit
+from assistant.endpoint_settings import EndpointSection
+from assistant.endpoint_wanted import Wanted
 from assistant.local_servers import HANDLES, RESERVED, described, handles, nothing_found, offers, shortened
-from assistant.settings import EndpointSection
 from llm.discovery import PORTS, UNKNOWN, FoundServer, discover
 from llm.errors import LlmError
 from llm.listing import ask
@@ -22,20 +23,6 @@ ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
 """Models named in an error; a cloud lists hundreds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the person said of the endpoint; None is for the servers to say.
-
-    Attributes:
-        api_key_env: "" for no key.
-    """
-
-    name: str | None = None
-    url: str | None = None
-    model: str | None = None
-    api_key_env: str = ""
 
 
 async def add(
@@ -63,6 +50,10 @@ async def add(
     """
     file = file_to_edit(config, loaded.file if loaded is not None else None)
     _check(wanted, file)
+    if wanted.kind != "openai":
+        _say(console, f"added without asking it: {wanted.kind} lists no models", style="yellow")
+        await _write(file, wanted.section(), config, environ, console)
+        return
     if wanted.url is None:
         server = _picked(await discover(ports), wanted, ports)
         _say(console, f"found: {described(server)}")
@@ -71,12 +62,13 @@ async def add(
     else:
         server = await _asked(wanted, environ, console)
     (handle,) = handles([server])
-    endpoint = EndpointSection(
-        name=wanted.name or handle,
-        url=server.url,
-        model=_model(server, wanted.model),
-        api_key_env=wanted.api_key_env,
-    )
+    taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model))
+    await _write(file, taken.section(), config, environ, console)
+
+
+async def _write(
+    file: ConfigFile, endpoint: EndpointSection, config: Path | None, environ: Mapping[str, str], console: Console
+) -> None:
     new = not file.exists
     await asyncio.to_thread(file.add, endpoint)
     _say(console, f"{'made' if new else 'added to'} {file.path}: {_spelled(endpoint)}")
@@ -105,12 +97,7 @@ def _check(wanted: Wanted, file: ConfigFile) -> None:
             remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(wanted.name)}` first"
             raise ConfigError([f'{file.path}: the endpoint "{wanted.name}" is there already; {remedy}'])
     try:
-        EndpointSection(
-            name="new" if wanted.name is None else wanted.name,
-            url="http://127.0.0.1/v1" if wanted.url is None else wanted.url,
-            model="any" if wanted.model is None else wanted.model,
-            api_key_env=wanted.api_key_env,
-        )
+        wanted.section()
     except ValueError as error:
         raise ConfigError([f"repartee endpoints add: {error}"]) from error
 
@@ -223,7 +210,8 @@ def _say_of_variable(environ: Mapping[str, str], console: Console) -> None:
 
 
 def _spelled(endpoint: EndpointSection) -> str:
-    return f"{endpoint.name} ({endpoint.model} at {_shown(endpoint.url)})"
+    where = endpoint.shown_url or f"{endpoint.kind} {endpoint.region}".strip()
+    return f"{endpoint.name} ({endpoint.model} at {where})"
 
 
 def _shown(url: str) -> str:

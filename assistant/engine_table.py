@@ -5,12 +5,15 @@ of each stage, or none at all if one of them is missing. Who looks for what work
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from assistant.endpoint_kinds import model_of
+from assistant.endpoint_settings import EndpointSection
 from assistant.model_catalogue import Kind
 from assistant.models import Need, at_hand, is_piper_voice, missing, needed
-from assistant.settings import EndpointSection, Settings
+from assistant.settings import Settings
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
@@ -139,16 +142,4 @@ def chat(
     settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str], *, max_tokens: int, timeout_s: float
 ) -> ChatModel:
     """The model of one endpoint, for a short question. Raises ValueError for what can never work."""
-    from llm.openai import OpenAIChat  # noqa: PLC0415
-
-    return OpenAIChat(
-        endpoint.name,
-        endpoint.url,
-        endpoint.model,
-        api_key=key_of(endpoint, environ),
-        first_token_timeout_s=timeout_s,
-        token_gap_timeout_s=settings.llm.token_gap_timeout_s,
-        connect_timeout_s=settings.llm.connect_timeout_s,
-        max_tokens=max_tokens,
-        temperature=settings.llm.temperature,
-    )
+    return model_of(endpoint, replace(settings.llm, max_tokens=max_tokens, first_token_timeout_s=timeout_s), environ)

@@ -1,10 +1,11 @@
 """What a conversation runs on, and what it is asked to be like."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assistant.deeds import Deeds
 from assistant.judge import Listener
+from assistant.tools import Tools, ToolSettings
 from assistant.turn_end import TurnEndEstimator
 from audio.stt import Transcriber
 from audio.tts import Voice
@@ -24,6 +25,7 @@ class Engines:
         understands: Whether words are, whole, a sentence that needs no model.
         warm: Opens the model's connections, or keeps them open; None: it has none.
         say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
+        tools: What the model may call; None: nothing but a client's functions.
     """
 
     vad: Vad
@@ -37,6 +39,7 @@ class Engines:
     listener: Listener | None = None
     understands: Callable[[str], bool] = lambda _text: False
     warm: Callable[[], Awaitable[None]] | None = None
+    tools: Tools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,14 @@ class SessionSettings:
     Attributes:
         greeting: Said at the beginning; "" for none.
         reads: The conversation's language is one whose grammar the estimate of turn ends knows.
+        tools: How long tools may take.
     """
 
     stt_timeout_s: float = 3.0
     voice_timeout_s: float = 3.0
     greeting: str = ""
     reads: bool = True
+    tools: ToolSettings = field(default_factory=ToolSettings)
 
 
 @dataclass(frozen=True, slots=True)

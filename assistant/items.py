@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NewType
 
+from llm.chat import FunctionCall, Message
+
 ItemId = NewType("ItemId", str)
 """Unique within its conversation."""
 
@@ -31,16 +33,31 @@ class Instructed:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """A tool of the assistant's own was called in the midst of a reply, and returned.
+
+    Attributes:
+        at: How many characters of the reply came before the call.
+    """
+
+    call: FunctionCall
+    output: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """Words of the assistant, as far as they were heard.
 
     Attributes:
         complete: Everything that was meant to be said was heard.
+        used: The assistant's own tools, in the order in which they were called.
     """
 
     id: ItemId
     text: str
     complete: bool = True
+    used: tuple[Used, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +84,17 @@ class Returned:
 
 
 Item = Said | Instructed | Answered | Called | Returned
+
+
+def answer_messages(text: str, used: tuple[Used, ...]) -> tuple[Message, ...]:
+    """An answer as the model sees it: each call behind the words that came before it, right before what it returned.
+
+    The same while the answer is being made and ever after, so that a server that has read it once need not again.
+    """
+    messages: list[Message] = []
+    since = 0
+    for one in used:
+        said, since = text[since : one.at].strip(), max(since, one.at)
+        messages += [Message("assistant", said, (one.call,)), Message("tool", one.output, call_id=one.call.call_id)]
+    rest = text[since:].strip()
+    return (*messages, Message("assistant", rest)) if rest else tuple(messages)

@@ -24,10 +24,10 @@ Stage = Literal[
 ]
 """The stages, in the order in which a turn passes them.
 
-endpoint_wait: deciding that the turn is over. stt: words of the last sound. queue: a free engine or connection.
-llm_network: connect, TLS, request, round trip. llm_first_token: the model's own time. first_sentence: tokens until
-the first speakable unit. tts: until its first audible sample. transport: socket, for remote clients.
-playout: jitter buffer and device.
+endpoint_wait: deciding that the turn is over. stt: words of the last sound. queue: a free engine or connection, or
+a tool. llm_network: connect, TLS, request, round trip. llm_first_token: the model's own time. first_sentence: tokens
+until the first speakable unit. tts: until its first audible sample. transport: socket, for remote clients. playout:
+jitter buffer and device.
 """
 
 STAGES: tuple[Stage, ...] = get_args(Stage)

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from assistant.config import ConfigError
 from assistant.config_words import unknown
-from assistant.settings import EndpointSection, Settings
+from assistant.endpoint_settings import EndpointSection
+from assistant.settings import Settings
 from llm.discovery import PORTS, FoundServer
 
 AUTO = "auto"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from assistant.latency import Span, Stage
+from assistant.tool_rounds import ToolWait
 from assistant.trace import TurnTrace
 from llm.chat import Tried
 
@@ -14,7 +15,9 @@ class ModelTiming:
     trace: TurnTrace
     attempt: int
     since_s: float
-    _last: str = "stt"
+    _last: tuple[str, ...] = ("stt",)
+    _round: int = 1
+    _calls: int = 0
     _queued_s: float | None = None
     _network_until_s: float | None = None
     _token_came: bool = False
@@ -47,6 +50,22 @@ class ModelTiming:
             self._span("llm_network", min(now_s, self._network_until_s))
         self._span("llm_first_token", now_s)
 
+    def tools(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
+        """Tools were waited for, and the model is asked again: a chain of its own, named after its round.
+
+        Once there was something to speak, what comes later held nothing up: then only the calls themselves are noted.
+        """
+        names = []
+        for wait in waits:
+            self._calls += 1
+            names.append(f"tool {wait.name} ({self._calls})")
+            self.trace.span(self.attempt, Span(names[-1], "queue", wait.start_s, wait.end_s, (*self._last, "commit")))
+        self._round += 1
+        if not self._unit_came:
+            self._last, self.since_s = tuple(names), now_s
+            self._queued_s = self._network_until_s = None
+            self._token_came = False
+
     def unit(self, now_s: float) -> None:
         """A speakable unit came; only the first counts."""
         self.token(now_s)  # an apology comes without any
@@ -63,5 +82,6 @@ class ModelTiming:
 
     def _span(self, stage: Stage, end_s: float) -> None:
         end_s = max(self.since_s, end_s)
-        self.trace.span(self.attempt, Span(stage, stage, self.since_s, end_s, (self._last,)))
-        self._last, self.since_s = stage, end_s
+        name = stage if self._round == 1 or stage == "first_sentence" else f"{stage} {self._round}"
+        self.trace.span(self.attempt, Span(name, stage, self.since_s, end_s, self._last))
+        self._last, self.since_s = (name,), end_s

@@ -29,6 +29,25 @@ class TracedSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedAnswer:
+    """What an attempt was answered, in numbers. Token counts are the service's own; most count at the end only."""
+
+    attempt: Annotated[int, "the attempt that it answers"]
+    by: Annotated[str, "who answered, or was to"]
+    asked_ms: Annotated[float, "when it was asked for"]
+    first_token_ms: Annotated[float | None, "its first piece of text, or call; null: none came"]
+    ended_ms: Annotated[float | None, "its last, or when it failed or was given up; null: the conversation broke off"]
+    reason: Annotated[str | None, "the service's own word for its end; null: it did not come to an end"]
+    prompt_tokens: Annotated[int | None, "what was asked, cached tokens included; null: the service did not say"]
+    completion_tokens: Annotated[int | None, "what was answered; null: the service did not say"]
+    cached_tokens: Annotated[int | None, "of the prompt, what the service had cached; null: it did not say"]
+    pieces: Annotated[int, "pieces of text that came: about as many tokens, also where none were counted"]
+    sound_ms: Annotated[float, "how much sound was made of it"]
+    voice_ms: Annotated[float, "how long the voice took for that, heard or not"]
+    dropped: Annotated[bool, "true: its attempt was abandoned, nobody heard of it"]
+
+
+@dataclass(frozen=True, slots=True)
 class TracedEvent:
     """A moment worth knowing."""
 
@@ -78,7 +97,8 @@ class TurnRecord:
     schema: Annotated[int, "version of this schema"]
     conversation: Annotated[str, "random id of the conversation"]
     turn: Annotated[int, "number of the turn, from 1"]
-    started_at: Annotated[str, "wall clock at the start of the conversation, UTC, ISO 8601"]
+    trace_id: Annotated[str, "the turn's id in OpenTelemetry, W3C trace context and exemplars, 32 hex digits"]
+    started_at: Annotated[str, "wall clock at 0 ms of the line, UTC, ISO 8601"]
     outcome: Annotated[Outcome, "how the turn ended"]
     rough: Annotated[bool, "whether the recognizer calls its words a guess"]
     speech_start_ms: Annotated[float | None, "first speech sample, dated back; null: nobody spoke"]
@@ -94,6 +114,7 @@ class TurnRecord:
         dict[Stage, Share], "per stage `ms` (they sum to the latency) and `slack_ms`; empty without a latency"
     ]
     spans: Annotated[tuple[TracedSpan, ...], "all work, also what was hidden or abandoned"]
+    answers: Annotated[tuple[TracedAnswer, ...], "tokens and sound, one for each attempt that was answered"]
     events: Annotated[tuple[TracedEvent, ...], "moments, in order"]
     attempts: Annotated[int, "how often an answer was begun"]
     hearings: Annotated[tuple[TracedHearing, ...], "what was heard, one for each segment the turn is made of"]
@@ -102,9 +123,14 @@ class TurnRecord:
     error: Annotated[str | None, "what went wrong in this turn, if anything did"]
     counters: Annotated[
         dict[str, int],
-        "clock_steps, invented_frames and dropped_records so far; underruns of the reply",
+        "clock_steps, invented_frames, dropped_records and dropped_exports so far; underruns of the reply",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
+    told_before: Annotated[int, "how many entries of `told` the conversation has before these"] = 0
+    told: Annotated[
+        tuple[str, ...],
+        "what turn taking was told since the record before, without words (assistant/told.py), to decide again",
+    ] = ()
 
     def to_json(self) -> str:
         """The record as one line of JSON."""

@@ -3,12 +3,15 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from assistant.completeness import completeness
 from assistant.facts import Fact, TurnFinished
 from assistant.latency import Span
 from assistant.record import Outcome, TurnRecord
+from assistant.told import ToldLog
 from assistant.trace import HearingTrace, Line, PartialFacts, TurnTrace, probability_byte, salted_hash
+from assistant.trace_context import trace_id_of, traceparent
 from assistant.turn_end import Estimate
 from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, TakeDown, Transcribe
 from audio.clock import StreamClock
@@ -27,7 +30,7 @@ class Recorder:
 
     Attributes:
         conversation: Random id.
-        started_at: Wall clock, ISO 8601.
+        started_at: Wall clock, ISO 8601, at loop time `started_s`; None: at the first sample, whenever that was.
         salt: For hashes of transcripts; new for every conversation, never written down.
         engines: Engine name per stage.
         fallbacks: What runs in place of what was asked for; grows if an engine is replaced.
@@ -36,6 +39,8 @@ class Recorder:
         counters: Asked for at the end of every turn.
         write: Where records go; must not block.
         show: Who else wants to know.
+        exports: Turns go out as spans, too: whoever is asked for an answer is told of their trace.
+        told: What turn taking is told, so that it can decide again.
     """
 
     conversation: str
@@ -48,10 +53,16 @@ class Recorder:
     counters: Callable[[], Mapping[str, int]]
     write: Callable[[TurnRecord], None]
     show: Callable[[Fact], None]
+    started_s: float | None = None
+    exports: bool = False
+    told: ToldLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
     _hearing: HearingTrace | None = None
     _at: Samples = Samples(0)
+
+    def __post_init__(self) -> None:
+        self.told = ToldLog(self.salt)
 
     # ---- while somebody speaks ----
 
@@ -134,6 +145,20 @@ class Recorder:
         """Where the attempt's spans go."""
         return self._trace(reply.turn)
 
+    def traceparent(self, reply: ReplyId) -> str:
+        """What the requests of an attempt say of their trace; "" where its spans go nowhere.
+
+        A header without spans behind it would say "not sampled", and keep an endpoint from tracing on its own.
+        """
+        return traceparent(trace_id_of(self.conversation, reply.turn), reply.attempt) if self.exports else ""
+
+    def _zero_at(self, zero_s: float) -> str:
+        """Wall clock at the line's first sample."""
+        if self.started_s is None:
+            return self.started_at
+        at = datetime.fromisoformat(self.started_at) + timedelta(seconds=zero_s - self.started_s)
+        return at.isoformat(timespec="milliseconds")
+
     def _trace(self, turn: int) -> TurnTrace:
         return self._turns.setdefault(turn, TurnTrace(turn))
 
@@ -211,12 +236,13 @@ class Recorder:
         # Without a single frame there is no line yet: times are then as good as any on one of their own.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
-            Line(self.conversation, self.started_at, zero_s, self.speech_end_bias_ms),
+            Line(self.conversation, self._zero_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
             engines=self.engines,
             fallbacks=tuple(self.fallbacks),
             counters=dict(self.counters()),
             assistant_words=heard if self.keep_words else None,
+            told=self.told.drain(),
         )
         self.write(record)
         self.show(TurnFinished(record))

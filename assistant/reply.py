@@ -5,10 +5,13 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from functools import partial
+from typing import assert_never
+
+import numpy as np
 
 from assistant.alignment import align
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
@@ -16,7 +19,8 @@ from assistant.latency import Span
 from assistant.model_timing import ModelTiming
 from assistant.script import Script
 from assistant.sentences import Sentences, Unit
-from assistant.trace import TurnTrace
+from assistant.tool_rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.trace import AnswerTrace, TurnTrace
 from assistant.turn_events import ReplyId
 from audio.errors import TtsError
 from audio.level import OnsetFinder, amplified
@@ -28,6 +32,9 @@ from llm.errors import LlmError
 
 UNITS_AHEAD = 8
 """Units waiting to be spoken before the token stream is held back: some 20 s of speech."""
+
+MOMENT = -1
+"""The index of a unit that only fills a silence: it is heard, and is no part of the reply."""
 
 BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."
@@ -47,7 +54,7 @@ class Reply:
         answered_by: Who answers.
         spoken: It is made into sound; else its text is shown as it comes.
         speed: How fast to speak, 1 being the voice's own pace; asked for every unit.
-        calls: What the model called.
+        calls: What the model called of a client's functions.
         finished: How the model's answer ended; None before.
         gain_db: How much louder than usual it is; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
@@ -80,17 +87,21 @@ class Reply:
     _units: "asyncio.Queue[Unit | None]" = field(default_factory=lambda: asyncio.Queue(UNITS_AHEAD))
     _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
     _timing: ModelTiming | None = None
+    _answer: AnswerTrace | None = None
     _written: int = 0
+    _texts: list[str] = field(default_factory=list)
+    _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
+    _began_s: float | None = None  # speaking the first unit
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
     _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
 
-    async def run(self, source: AsyncGenerator[ChatEvent]) -> None:
+    async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
         async with asyncio.TaskGroup() as hands:
             self._hands = [
-                hands.create_task(self._guard(self._write(source)), name=f"tokens {self.id}"),
-                hands.create_task(self._guard(self._speak() if self.spoken else self._tell()), name=f"words {self.id}"),
+                hands.create_task(self._guard(partial(self._write, source)), name=f"tokens {self.id}"),
+                hands.create_task(self._guard(self._speak if self.spoken else self._tell), name=f"words {self.id}"),
             ]
         while not self._units.empty():
             unit = self._units.get_nowait()
@@ -98,10 +109,10 @@ class Reply:
         if self.unspoken and self.error is None:
             self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
 
-    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
         """What fails ends both hands. Neither may raise: a group in which one does forgets that it was cancelled."""
         try:
-            await work
+            await work()
         except TtsError as error:
             self.error, self.voice_failed = str(error), True
         except Exception as error:  # noqa: BLE001
@@ -117,16 +128,32 @@ class Reply:
         """It was given up: what it was waiting for stays in the trace."""
         if self._timing is not None:
             self._timing.gave_up(now_s)
+        if self._answer is not None:
+            self._answer.end(now_s)
 
     # ---- tokens to units ----
 
-    async def _write(self, source: AsyncGenerator[ChatEvent]) -> None:
+    @property
+    def written(self) -> str:
+        """Its text so far, as `script` will have it once all of it was made into sound."""
+        return (" " if self.spoken else "").join(self._texts)
+
+    def ask_for_a_moment(self, text: str) -> None:
+        """Something is being waited for: say so, unless something was said already."""
+        if self.spoken and not self._texts and self._moment_from is None and self._units.empty():
+            self._moment_from = self.script.samples
+            self._units.put_nowait(Unit(text, MOMENT, ends_sentence=True))
+            self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
+
+    async def _write(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
         self._timing = timing = ModelTiming(self.trace, self.id.attempt, since_s=loop.time())
+        answer = AnswerTrace(self.answered_by, timing.since_s)
+        self._answer = self.trace.answers[self.id.attempt] = answer
         try:
             async with aclosing(source):
                 async for event in source:
-                    for unit in self._units_of(event, loop.time(), timing):
+                    for unit in self._units_of(event, loop.time(), timing, answer):
                         await self._put(unit)
             for unit in self._sentences.finish():
                 await self._put(unit)
@@ -138,6 +165,7 @@ class Reply:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
             self.error = str(error)
+            answer.end(loop.time())
             await self._break_off()
             await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)
         await self._units.put(None)
@@ -168,12 +196,13 @@ class Reply:
         if self._timing is not None:
             self._timing.unit(asyncio.get_running_loop().time())
         self._written += 1
+        self._texts.append(unit.text)
         await self._units.put(unit)
 
-    def _units_of(self, event: ChatEvent, now_s: float, timing: ModelTiming) -> tuple[Unit, ...]:
+    def _units_of(self, event: ReplyEvent, now_s: float, timing: ModelTiming, answer: AnswerTrace) -> tuple[Unit, ...]:
         match event:
             case Answering():
-                self.answered_by = event.by
+                self.answered_by = answer.by = event.by
             case Tried():
                 self._tried(event, now_s, timing)
             case Queued():
@@ -182,13 +211,24 @@ class Reply:
                 timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
             case Token():
                 timing.token(now_s)
+                answer.came(now_s, piece=True)
                 return self._sentences.feed(event.text) if self.spoken else self._as_it_comes(event.text)
             case FunctionCall():
                 timing.token(now_s)
+                answer.came(now_s, piece=False)
                 self.calls.append(event)
             case Finished():
                 self.finished = event
+                answer.end(now_s, event)
                 self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
+            case ToolsCalled():
+                timing.token(now_s)
+                answer.came(now_s, piece=False)
+                self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
+                said, self._sentences = self._sentences.finish() if self.spoken else (), Sentences()
+                return said
+            case ToolsReturned():
+                self._tools_returned(event, now_s, timing)
             case _:
                 assert_never(event)
         return ()
@@ -201,6 +241,12 @@ class Reply:
         self.trace.event("tried", now_s, f"attempt {self.id.attempt}: {tried.endpoint}: {took}{cost}{price}")
         if tried.outcome != "answered":
             timing.tried(tried)
+
+    def _tools_returned(self, returned: ToolsReturned, now_s: float, timing: ModelTiming) -> None:
+        for wait in returned.waits:
+            took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
+            self.trace.event("tool", wait.end_s, f"attempt {self.id.attempt}: {wait.name}: {took}")
+        timing.tools(returned.waits, now_s)
 
     def _as_it_comes(self, text: str) -> tuple[Unit, ...]:
         return (Unit(text=text, index=self._written, ends_sentence=False),)
@@ -218,22 +264,31 @@ class Reply:
 
     async def _speak(self) -> None:
         loop = asyncio.get_running_loop()
-        began_s: float | None = None
         while (unit := await self._units.get()) is not None:
-            began_s = began_s or loop.time()
+            if self._began_s is None and unit.index != MOMENT:
+                self._began_s = loop.time()
             try:
-                await self._speak_unit(unit, began_s)
+                await (self._fill(unit) if unit.index == MOMENT else self._speak_unit(unit))
             except TtsError:
                 self.unspoken.append(unit.text)
                 raise
 
-    async def _speak_unit(self, unit: Unit, began_s: float) -> None:
+    async def _fill(self, unit: Unit) -> None:
+        """Heard, and not remembered: for the onset of the reply it is as silent as the wait that it fills."""
+        async with aclosing(self.voice.speak(self.say(unit.text), self.speed())) as chunks:
+            while (chunk := await self._next_chunk(chunks)) is not None:
+                self.script.add(chunk.pcm.size, ())
+                self._onset.feed(np.zeros_like(chunk.pcm))
+                if not await self.speaker.play(self.id, amplified(chunk.pcm, self.gain_db)):
+                    return
+
+    async def _speak_unit(self, unit: Unit) -> None:
         sounded = False
         said = self.say(unit.text)
         async with aclosing(self.voice.speak(said, self.speed())) as chunks:
-            while (chunk := await self._next_chunk(chunks)) is not None:
+            while (chunk := await self._counted_chunk(chunks)) is not None:
                 if not sounded:
-                    self._first_sound(began_s)
+                    self._first_sound()
                     self.script.begin_unit(unit.text, align(unit.text, said).written)
                     await self.gate.wait()
                 words = self.script.add(chunk.pcm.size, chunk.marks)
@@ -251,6 +306,16 @@ class Reply:
         if not sounded:
             self.unspoken.append(unit.text)
 
+    async def _counted_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
+        """The next one, and into the books how long the voice took for how much sound."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        chunk = await self._next_chunk(chunks)
+        if self._answer is not None:
+            self._answer.voice_s += loop.time() - began_s
+            self._answer.sound_s += 0.0 if chunk is None else chunk.pcm.size / REPLY_RATE_HZ
+        return chunk
+
     async def _next_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         try:
             async with asyncio.timeout(self.voice_timeout_s):
@@ -260,10 +325,10 @@ class Reply:
             name = self.voice.name
             raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
 
-    def _first_sound(self, began_s: float) -> None:
-        if not self.script.samples:
+    def _first_sound(self) -> None:
+        if not self.script.text and self._began_s is not None:
             now_s = asyncio.get_running_loop().time()
-            self.trace.span(self.id.attempt, Span("tts", "tts", began_s, now_s, ("first_sentence",)))
+            self.trace.span(self.id.attempt, Span("tts", "tts", self._began_s, now_s, ("first_sentence",)))
 
     # ---- what the speaker reports ----
 
@@ -290,8 +355,8 @@ class Reply:
 
         What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
         """
-        if self.playout_start_s is not None:
-            return
+        if self.playout_start_s is not None or self._moment_from is not None:
+            return  # what it measured first was no part of the reply
         self.playout_start_s = self.trace.playout_start_s = audible_s
         arrived_s = audible_s - device_s
         sent_s = min(self._ready_s(arrived_s), arrived_s)
@@ -313,6 +378,11 @@ class Reply:
     def audible(self) -> bool:
         """Whether any of it was heard."""
         return self.playout_start_s is not None
+
+    @property
+    def sounding(self) -> bool:
+        """Whether anything at all was heard, be it only that a moment was asked for."""
+        return self.audible or (self._moment_from is not None and self.played > self._moment_from)
 
     @property
     def words_heard(self) -> int:

@@ -10,7 +10,7 @@ this session's group, with a deadline.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
@@ -36,6 +36,7 @@ from assistant.record import Outcome
 from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting, reason_of
+from assistant.tool_rounds import ReplyEvent, ToolRounds
 from assistant.turn_end import Estimate
 from assistant.turn_events import (
     Asked,
@@ -76,7 +77,7 @@ from audio.speaker import Speaker
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_MS, FRAME_SAMPLES, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from audio.vad import Vad, Voicing
-from llm.chat import ChatEvent, Message
+from llm.chat import Message
 
 LAST_REPLY_TIMEOUT_S = 60.0
 REAP_TIMEOUT_S = 2.0
@@ -122,6 +123,7 @@ class Session:
     _this_once: Wishes | None = None  # of the reply that a client asked for
     _waiting_request: bool = False  # to be made when the reply under way has ended
     _leaving: bool = False
+    _leave_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self._vad = self.engines.vad
@@ -154,6 +156,8 @@ class Session:
         except BaseException as error:
             self.recorder.give_up(f"the conversation broke off ({type(error).__name__})", self.microphone.clock)
             raise
+        finally:
+            self._leave_tools()
 
     async def _converse(self) -> None:
         self._ears.restarting.tasks = self._mouth.tasks = self._tasks
@@ -161,6 +165,8 @@ class Session:
             self._judge.tasks = self._tasks
         if self._warmth is not None:
             self._warmth.tasks = self._tasks
+        if self.engines.tools is not None:
+            self._leave_tools = self.engines.tools.attend(self._trouble)
         sound = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
             self._tell(Asked(self._at, "greeting", self.settings.greeting))
@@ -253,6 +259,7 @@ class Session:
     # ---- turn taking decides ----
 
     def _tell(self, event: Event) -> None:
+        self.recorder.told.tell(event, self.turns.settings)
         for effect in self.turns.tell(event):
             self._perform(effect)
         if self._waiting_request and self.turns.floor is Floor.IDLE:
@@ -378,10 +385,10 @@ class Session:
             error="speech recognition failed" if effect.unheard else None,
         )
         attempt.answering = self._tasks.create_task(
-            self._answer(reply, self._source(effect, attempt, wishes)), name=f"reply {effect.reply}"
+            self._answer(reply, self._source(effect, attempt, wishes, reply)), name=f"reply {effect.reply}"
         )
 
-    def _source(self, effect: Prepare, attempt: _Attempt, wishes: Wishes) -> AsyncGenerator[ChatEvent]:
+    def _source(self, effect: Prepare, attempt: _Attempt, wishes: Wishes, reply: Reply) -> AsyncGenerator[ReplyEvent]:
         if effect.unheard:
             return recite(NOT_HEARD, by="apology")
         if effect.recited:
@@ -390,9 +397,29 @@ class Session:
         attempt.messages = self.conversation.messages(
             effect.added, continues=effect.added != effect.text, instructions=wishes.instructions
         )
-        return self.engines.model.stream(attempt.messages, wishes.options)
+        options = replace(wishes.options, traceparent=self.recorder.traceparent(effect.reply))
+        if self.engines.tools is None:
+            return self.engines.model.stream(attempt.messages, options)
+        return ToolRounds(
+            self.engines.model,
+            attempt.messages,
+            options,
+            self.engines.tools,
+            self.settings.tools,
+            reply.gate,
+            written=lambda: reply.written,
+            remember=lambda used: self.conversation.used(reply.id, used),
+            waiting=lambda so_far_s: self._waiting_for_tools(reply, so_far_s),
+        ).stream()
 
-    async def _answer(self, reply: Reply, source: AsyncGenerator[ChatEvent]) -> None:
+    def _waiting_for_tools(self, reply: Reply, so_far_s: float) -> None:
+        """Nobody is stuck: a call has a limit of its own."""
+        tools = self.settings.tools
+        if tools.moment and so_far_s >= tools.moment_after_s:
+            reply.ask_for_a_moment(tools.moment)
+        self._tell(Playing(self._at, reply.id, reply.words_heard, reply.sounding))
+
+    async def _answer(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
         if reply.voice_failed:
             self._mouth.restart()
@@ -445,7 +472,7 @@ class Session:
             return  # of a reply that was cancelled
         reply = attempt.reply
         reply.was_played(played, leaves_at_s, finished=finished)
-        self._tell(Playing(self._at, reply.id, reply.words_heard, reply.audible))
+        self._tell(Playing(self._at, reply.id, reply.words_heard, reply.sounding))
         if finished:
             self._reply_over(reply.id)
 

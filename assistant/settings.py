@@ -9,9 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
+from assistant.endpoint_settings import EndpointSection
 from assistant.setting_keys import About, Key, Section, keys_of
+from assistant.tool_settings import ToolsSection
 
 Profile = Literal["eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
@@ -19,7 +20,6 @@ SttEngine = Literal["auto", "faster-whisper", "pocketsphinx"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
 EncoderWindow = Literal["adaptive", "full"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
-EndpointKind = Literal["openai"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
@@ -151,65 +151,6 @@ class SttSection(Section):
     ] = 3.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSection(Section):
-    """A service that runs a language model; of several, `llm.policy` says which is asked."""
-
-    name: Annotated[str, About("What screen and trace call it.", pattern=r".*\S.*", form="a text, not empty")]
-    kind: Annotated[EndpointKind, About("What it speaks: openai is any OpenAI-compatible service.")] = "openai"
-    url: Annotated[
-        str,
-        About(
-            "Base address, as in https://host/v1.",
-            pattern=r"https?://[^\s/?#@]+([/?#]\S*)?",
-            form="an http:// or https:// address without a user name or password",
-            private=True,
-        ),
-    ]
-    model: Annotated[str, About("Model, as the service names it.", pattern=r".*\S.*", form="a text, not empty")]
-    api_key_env: Annotated[
-        str,
-        About(
-            "Name of the environment variable that holds the key; empty: no key.",
-            pattern=r"([A-Za-z_][A-Za-z0-9_]*)?",
-            form="the name of an environment variable that holds the key (not the key itself), or empty",
-            private=True,
-        ),
-    ] = ""
-    region: Annotated[str, About("Where it stands, for the reader; empty: not said.")] = ""
-    latitude: Annotated[
-        float,
-        About("Where it stands, for policy geo; 0 with longitude 0: not known.", unit="degrees", low=-90, high=90),
-    ] = 0.0
-    longitude: Annotated[float, About("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
-    tier: Annotated[
-        int, About("1 is asked first; a higher one where nobody of the lower can be asked.", low=1, high=9)
-    ] = 1
-    weight: Annotated[
-        float, About("Its share under policy weighted; 0: only where nobody else can be asked.", low=0, high=1000)
-    ] = 1.0
-    price_in_per_million: Annotated[
-        float, About("Price of a million prompt tokens, in any currency; 0: free, or not known.", low=0, high=100000)
-    ] = 0.0
-    price_out_per_million: Annotated[float, About("Price of a million tokens of answers.", low=0, high=100000)] = 0.0
-
-    @property
-    def placed(self) -> bool:
-        """Whether it is known where it stands."""
-        return bool(self.latitude or self.longitude)
-
-    def __post_init__(self) -> None:
-        """Raises ValueError: the key, and what is allowed."""
-        Section.__post_init__(self)
-        try:
-            address = urlsplit(self.url)
-            whole = bool(address.hostname) and address.port != 0
-        except ValueError:
-            whole = False
-        if not whole:
-            raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
-
-
 @dataclass(frozen=True, slots=True)
 class LlmSection(Section):
     """The language model."""
@@ -226,8 +167,23 @@ class LlmSection(Section):
         0.7
     )
     max_history_turns: Annotated[
-        int, About("How many turns back the model is reminded of.", unit="turns", low=1, high=1000)
+        int,
+        About(
+            "Most turns that the model is reminded of; when there are more, the older half goes at once.",
+            unit="turns",
+            low=1,
+            high=1000,
+        ),
     ] = 20
+    max_history_tokens: Annotated[
+        int,
+        About(
+            "Most tokens of them, a token being taken for four bytes; when there are more, half stay.",
+            unit="tokens",
+            low=100,
+            high=1000000,
+        ),
+    ] = 2000
     policy: Annotated[
         RoutingPolicy,
         About(
@@ -316,6 +272,16 @@ class TraceSection(Section):
     max_days: Annotated[
         int, About("Traces older than that go; 0: none does.", unit="days", low=1, high=36500, zero=True)
     ] = 0
+    otlp_url: Annotated[
+        str,
+        About(
+            "OpenTelemetry collector that gets every turn as spans, by OTLP over HTTP, as in http://127.0.0.1:4318; "
+            "empty: none. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.",
+            pattern=r"(https?://[^\s/?#@]+(/[^\s?#]*)?)?",
+            form="an http:// or https:// address without a user name or password, or empty",
+            private=True,
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +367,7 @@ class Settings:
     stt: SttSection = SttSection()
     llm: LlmSection = LlmSection()
     skills: SkillsSection = SkillsSection()
+    tools: ToolsSection = ToolsSection()
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
     speaker: SpeakerSection = SpeakerSection()

@@ -9,6 +9,7 @@ from assistant.latency import STAGES, Share, Span, Stage, account
 from assistant.record import (
     SCHEMA,
     Outcome,
+    TracedAnswer,
     TracedEvent,
     TracedHearing,
     TracedPartial,
@@ -16,6 +17,9 @@ from assistant.record import (
     TracedWords,
     TurnRecord,
 )
+from assistant.told import Entries
+from assistant.trace_context import trace_id_of
+from llm.chat import Finished
 
 SHORTEST_SILENCE_S = 0.06
 """Shorter gaps are stop consonants, not silences."""
@@ -103,6 +107,54 @@ class HearingTrace:
 
 
 @dataclass(slots=True)
+class AnswerTrace:
+    """The numbers of one attempt's answer while it comes; times are loop seconds.
+
+    Attributes:
+        sound_s: How much was made of it.
+        voice_s: How long that took.
+    """
+
+    by: str
+    asked_s: float
+    first_token_s: float | None = None
+    ended_s: float | None = None
+    finished: Finished | None = None
+    pieces: int = 0
+    sound_s: float = 0.0
+    voice_s: float = 0.0
+
+    def came(self, now_s: float, *, piece: bool) -> None:
+        """A piece of text (`piece`) or a call."""
+        self.first_token_s = now_s if self.first_token_s is None else self.first_token_s
+        self.pieces += piece
+
+    def end(self, now_s: float, finished: Finished | None = None) -> None:
+        """Nothing more comes; the first word on that counts."""
+        if self.ended_s is None:
+            self.ended_s, self.finished = now_s, finished
+
+    def traced(self, line: Line, attempt: int, *, dropped: bool) -> TracedAnswer:
+        """As it stands in the record."""
+        end = self.finished
+        return TracedAnswer(
+            attempt=attempt,
+            by=self.by,
+            asked_ms=line.at(self.asked_s),
+            first_token_ms=line.ms(self.first_token_s),
+            ended_ms=line.ms(self.ended_s),
+            reason=None if end is None else end.reason,
+            prompt_tokens=None if end is None else end.prompt_tokens,
+            completion_tokens=None if end is None else end.completion_tokens,
+            cached_tokens=None if end is None else end.cached_tokens,
+            pieces=self.pieces,
+            sound_ms=self.sound_s * 1000,
+            voice_ms=self.voice_s * 1000,
+            dropped=dropped,
+        )
+
+
+@dataclass(slots=True)
 class TurnTrace:
     """The facts of one turn while they happen. Times come in as loop seconds; the record is made at the end."""
 
@@ -120,6 +172,7 @@ class TurnTrace:
     attempts: int = 0
     again: Span | None = None  # asking for the words again, which confirmed them
     hearings: list[HearingTrace] = field(default_factory=list)
+    answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
     _events: list[tuple[str, float, str]] = field(default_factory=list)
@@ -158,6 +211,7 @@ class TurnTrace:
         fallbacks: tuple[str, ...],
         counters: dict[str, int],
         assistant_words: str | None,
+        told: Entries,
     ) -> TurnRecord:
         """The turn is finished. `assistant_words` None: words are not recorded."""
         stages = self.stages()
@@ -168,6 +222,7 @@ class TurnTrace:
             schema=SCHEMA,
             conversation=line.conversation,
             turn=self.number,
+            trace_id=trace_id_of(line.conversation, self.number),
             started_at=line.started_at,
             outcome=outcome,
             rough=self.rough,
@@ -180,6 +235,10 @@ class TurnTrace:
             no_latency_reason=None if stages else self.no_latency_reason or outcome,
             stages=stages,
             spans=tuple(self._traced_spans(line)),
+            answers=tuple(
+                answer.traced(line, attempt, dropped=attempt in self._dropped)
+                for attempt, answer in sorted(self.answers.items())
+            ),
             events=tuple(TracedEvent(name, line.at(at_s), detail) for name, at_s, detail in self._events),
             attempts=self.attempts,
             hearings=tuple(hearing.traced(line) for hearing in self.hearings),
@@ -188,6 +247,8 @@ class TurnTrace:
             error=self.error,
             counters=counters,
             words=None if assistant_words is None else TracedWords(self.user_words, assistant_words),
+            told_before=told.before,
+            told=told.entries,
         )
 
     def _traced_spans(self, line: Line) -> list[TracedSpan]:

@@ -68,6 +68,36 @@ def compare(
 
 
 @trace.command()
+def replay(
+    files: Files = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="turn.KEY=VALUE", help="Decide with this setting; may be given several times."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every turn.")] = False,
+) -> None:
+    """The same recorded facts, decided again by turn taking, with other settings: latency, cut-ins, waste."""
+    from assistant import trace_advising as commands
+    from assistant.trace_commands import screen
+
+    with _one_line_for_a_mistake():
+        commands.replay(_chosen(files), overrides or [], screen(), as_json=as_json)
+
+
+@trace.command()
+def advise(
+    files: Files = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of sentences.")] = False,
+) -> None:
+    """What makes slow turns slow, the settings that move it, and what the traces say they would gain."""
+    from assistant import trace_advising as commands
+    from assistant.trace_commands import screen
+
+    with _one_line_for_a_mistake():
+        commands.advise(_chosen(files), screen(), as_json=as_json)
+
+
+@trace.command()
 def follow(
     where: Annotated[
         str | None, typer.Argument(metavar="[FILE|DIR]", help="A trace or folder; without it, trace.dir.")

@@ -19,6 +19,8 @@ class EngineFigures:
         latency: Their response latency.
         work: Its own part: words, first token, or first sound; waited for or not.
         per_speech: Recognizers: its part of the work per second of speech, over all turns; None for others.
+        real_time: Recognizers: waiting for words, in all attempts, per second of speech. Voices: making sound, heard or
+            not, per second of sound. None where it is not known.
     """
 
     turns: int
@@ -26,6 +28,7 @@ class EngineFigures:
     latency: Spread | None
     work: Spread | None
     per_speech: float | None
+    real_time: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,13 @@ class EngineTally:
     work: "array[float]" = field(default_factory=floats)
     work_ms: float = 0.0
     speech_ms: float = 0.0
+    busy_ms: float = 0.0
+    busy_for_ms: float = 0.0
 
-    def add(self, facts: TurnFacts, work_ms: float | None) -> None:
-        """It served one more turn."""
+    def add(self, facts: TurnFacts, work_ms: float | None, *, busy_ms: float = 0.0, busy_for_ms: float = 0.0) -> None:
+        """It served one more turn, and was busy so long for so much sound."""
+        self.busy_ms += busy_ms
+        self.busy_for_ms += busy_for_ms
         self.turns += 1
         self.failed += facts.failed
         if facts.latency_ms is not None:
@@ -83,12 +90,15 @@ class EngineTally:
         self.work += other.work
         self.work_ms += other.work_ms
         self.speech_ms += other.speech_ms
+        self.busy_ms += other.busy_ms
+        self.busy_for_ms += other.busy_for_ms
 
     def figures(self, *, per_speech: bool) -> EngineFigures:
         """So far."""
         rate = round(self.work_ms / self.speech_ms, 4) if per_speech and self.speech_ms else None
+        real_time = round(self.busy_ms / self.busy_for_ms, 4) if self.busy_for_ms else None
         return EngineFigures(
-            self.turns, self.failed, spread(ordered(self.latency)), spread(ordered(self.work)), rate
+            self.turns, self.failed, spread(ordered(self.latency)), spread(ordered(self.work)), rate, real_time
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from assistant.latency import STAGES
 from assistant.trace_reading import Record
+from assistant.trace_tokens import Tokens, tokens_of
 
 CUT_IN_MS = 500.0
 """Who takes the floor so soon after a reply has begun had not finished, rather than heard enough: it takes some 300 ms
@@ -40,6 +41,10 @@ class TurnFacts(NamedTuple):
         voice_ms: From the first sentence to its first sound.
         answered_by: What answered; "" if nothing did.
         tries: Every endpoint that was asked, where there are several.
+        decoding_ms: Waiting for words, in all attempts together.
+        sound_ms: How much sound was made, heard or not.
+        voicing_ms: How long the voice took for it.
+        last_ms: Of its conversation's line: when the last thing that is known of it happened.
     """
 
     outcome: str
@@ -63,6 +68,11 @@ class TurnFacts(NamedTuple):
     voice: str
     failed: bool
     tries: tuple["Try", ...]
+    tokens: Tokens
+    decoding_ms: float
+    sound_ms: float
+    voicing_ms: float
+    last_ms: float
 
 
 class Try(NamedTuple):
@@ -99,6 +109,7 @@ class _Work(NamedTuple):
     voice_ms: float | None
     wasted_answers: int
     wasted_model_ms: float
+    decoding_ms: float
 
 
 def facts_of(record: Record) -> TurnFacts:
@@ -140,6 +151,11 @@ def facts_of(record: Record) -> TurnFacts:
         voice=engines.get("tts", ""),
         failed=record["error"] is not None,
         tries=events.tries,
+        tokens=tokens_of(record),
+        decoding_ms=work.decoding_ms,
+        sound_ms=sum(answer["sound_ms"] for answer in record.get("answers", ())),
+        voicing_ms=sum(answer["voice_ms"] for answer in record.get("answers", ())),
+        last_ms=max((event["at_ms"] for event in record["events"]), default=0.0),
     )
 
 
@@ -180,11 +196,13 @@ def try_of(detail: str) -> Try | None:
 
 def _work(record: Record, heard: int) -> _Work:
     asked_ms = words_ms = voice_ms = None
-    total_ms = wasted_ms = model_ms = 0.0
+    total_ms = wasted_ms = model_ms = decoding_ms = 0.0
     asked_model = False
     wasted: set[int] = set()
     for span in record["spans"]:
         stage, took_ms = span["stage"], span["end_ms"] - span["start_ms"]
+        if span["name"] == "stt":
+            decoding_ms += took_ms
         if span["dropped"]:
             if stage in MODEL_STAGES:
                 wasted.add(span["attempt"])
@@ -206,5 +224,5 @@ def _work(record: Record, heard: int) -> _Work:
                 model_ms += took_ms
                 asked_model = True
     return _Work(
-        asked_ms, total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms
+        asked_ms, total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms, decoding_ms
     )  # fmt: skip

@@ -18,6 +18,7 @@ from assistant.trace_engines import (
 )
 from assistant.trace_facts import TurnFacts
 from assistant.trace_statistics import Share, Spread, Values, ordered, share, spread
+from assistant.trace_tokens import TokenFigures, TokenTally
 from assistant.waterfall import BAND_MS
 
 TAIL_SHARE = 0.05
@@ -80,6 +81,7 @@ class Figures:
         cut_ins: Replies that began before the person had finished, of all that were begun.
         interruptions: Of the same.
         failures: Turns with an error, of all.
+        tokens: None where no language model was asked, or the traces are from before they were counted.
     """
 
     turns: int
@@ -99,6 +101,7 @@ class Figures:
     recognizers: dict[str, EngineFigures]
     voices: dict[str, EngineFigures]
     asked: dict[str, AskedFigures]
+    tokens: TokenFigures | None
 
 
 @dataclass(slots=True)
@@ -120,6 +123,7 @@ class Tally:
     _recognizers: dict[str, EngineTally] = field(default_factory=dict)
     _voices: dict[str, EngineTally] = field(default_factory=dict)
     _asked: dict[str, AskedTally] = field(default_factory=dict)
+    _tokens: TokenTally = field(default_factory=TokenTally)
     _conversation: str = ""
 
     def add(self, conversation: str, facts: TurnFacts) -> None:
@@ -136,10 +140,12 @@ class Tally:
         if facts.answered_by:
             self._endpoints.setdefault(facts.answered_by, EngineTally()).add(facts, facts.model_ms)
         if facts.speech_ms is not None:
-            self._recognizers.setdefault(facts.recognizer, EngineTally()).add(facts, facts.words_ms)
+            recognizer = self._recognizers.setdefault(facts.recognizer, EngineTally())
+            recognizer.add(facts, facts.words_ms, busy_ms=facts.decoding_ms, busy_for_ms=facts.speech_ms)
         if facts.voice_ms is not None:
-            self._voices.setdefault(facts.voice, EngineTally()).add(facts, facts.voice_ms)
-
+            voice = self._voices.setdefault(facts.voice, EngineTally())
+            voice.add(facts, facts.voice_ms, busy_ms=facts.voicing_ms, busy_for_ms=facts.sound_ms)
+        self._tokens.add(conversation, facts.tokens, facts.last_ms)
         for tried in facts.tries:
             self._asked.setdefault(tried.endpoint, AskedTally()).add(tried)
 
@@ -168,6 +174,7 @@ class Tally:
         self._outcomes.update(later._outcomes)
         self._counts.update(later._counts)
         self._wasted_model_ms += later._wasted_model_ms
+        self._tokens.merge(later._tokens)
         for mine, others in (
             (self._endpoints, later._endpoints),
             (self._recognizers, later._recognizers),
@@ -206,6 +213,7 @@ class Tally:
             recognizers=engine_figures(self._recognizers, per_speech=True),
             voices=engine_figures(self._voices),
             asked=asked_figures(self._asked),
+            tokens=self._tokens.figures(),
         )
 
     def ordered(self) -> dict[str, Values]:

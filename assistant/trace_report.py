@@ -40,7 +40,7 @@ def tables(figures: Figures) -> list[Table]:
 
 def sentences(figures: Figures) -> list[str]:
     """What is said better than tabulated: the tail, cut-ins, speculation; last, what the turns are too few for."""
-    return [*_tail(figures), *_people(figures), *_speculation(figures), *_warnings(figures)]
+    return [*_tail(figures), *_people(figures), *_speculation(figures), *_tokens(figures), *_warnings(figures)]
 
 
 def as_json(figures: Figures) -> str:
@@ -105,12 +105,16 @@ def _spelled(estimate: Estimate) -> str:
 
 def _engine_table(title: str, work: str, engines: dict[str, EngineFigures]) -> Table:
     rates = any(engine.per_speech is not None for engine in engines.values())
-    columns = ("turns", "failed", f"{work} p50", "p95", "latency p50", "p95", *(["per s of speech"] if rates else []))
+    factors = any(engine.real_time is not None for engine in engines.values())
+    more = [*(["per s of speech"] if rates else []), *(["real-time factor"] if factors else [])]
+    columns = ("turns", "failed", f"{work} p50", "p95", "latency p50", "p95", *more)
     table = plain_table(title, "", *columns)
     for name, engine in engines.items():
         cells = [f"{engine.turns:,}", f"{engine.failed:,}", *_two(engine.work), *_two(engine.latency)]
         if rates:
             cells.append(NONE if engine.per_speech is None else f"{engine.per_speech:.3f} s")
+        if factors:
+            cells.append(NONE if engine.real_time is None else f"{engine.real_time:.3f}")
         table.add_row(name, *cells)
     return table
 
@@ -169,6 +173,19 @@ def _speculation(figures: Figures) -> Iterator[str]:
         f"speculation lost  {found.dropped:,} of {found.attempts:,} attempts dropped, {found.confirmed:,} confirmed; "
         f"{_number(found.wasted_answers, 'answer')} asked of a model in vain, {found.wasted_model_ms:,.0f} ms of work"
     )
+
+
+def _tokens(figures: Figures) -> Iterator[str]:
+    found = figures.tokens
+    if found is None:
+        return
+    rate = "" if found.per_minute is None else f", {found.per_minute:,.0f} a minute"
+    yield f"tokens            {found.prompt:,} asked, {found.completion:,} answered{rate}"
+    if found.cached_share is not None:
+        yield f"                  {found.cached_share:.1%} of the prompts were cached by their service"
+    wasted = f"{found.wasted:,} ({found.wasted_share:.1%}) for attempts that were dropped"
+    missing = f"; {_number(found.uncounted, 'answer')} not counted by their service" if found.uncounted else ""
+    yield f"                  {wasted}{missing}"
 
 
 def _warnings(figures: Figures) -> Iterator[str]:

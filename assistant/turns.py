@@ -344,8 +344,7 @@ class Turns:
             or not words.text
         ):
             return ()
-        said = words.text.lower().replace("-", "").split()
-        challenge.backchannel = all(word.strip(".,!?") in BACKCHANNELS for word in said)
+        challenge.backchannel = is_backchannel(words.text)
         if challenge.backchannel or words.rough:
             return ()  # a cough may be taken for a word, but only roughly
         return self._take_floor(reply, challenge, at)
@@ -372,7 +371,7 @@ class Turns:
         """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
         attempt, turn.recheck = turn.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
-        if unheard or _plain(text) == _plain(attempt.added):
+        if unheard or plain_words(text) == plain_words(attempt.added):
             dropped: Effects = (Drop(recheck.reply, "same words"),)
             return dropped + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
         turn.attempt = recheck
@@ -593,10 +592,19 @@ def _end_so_far(at: Samples, voicing: Voicing, onset: Samples) -> Samples:
 
 
 def _sure_ms(voicing: Voicing) -> float:
-    """How much of this frame is surely voice: babble and clatter hover around a half, speech near one."""
-    return FRAME_MS * min(max((voicing.probability - UNSURE) / (1 - UNSURE), 0.0), 1.0)
+    """How much of this frame is surely voice: babble and clatter hover around a half, speech near one.
+
+    As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike.
+    """
+    probability = round(voicing.probability * 255) / 255
+    return FRAME_MS * min(max((probability - UNSURE) / (1 - UNSURE), 0.0), 1.0)
 
 
-def _plain(text: str) -> str:
+def is_backchannel(text: str) -> bool:
+    """Whether it is nothing but what people say to show that they listen."""
+    return all(word.strip(".,!?") in BACKCHANNELS for word in text.lower().replace("-", "").split())
+
+
+def plain_words(text: str) -> str:
     """The words alone: case and punctuation are the recognizer's taste."""
     return " ".join("".join(char for char in word if char.isalnum()) for word in text.lower().split())

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from types import MappingProxyType
 from typing import TypedDict
 from urllib.parse import quote
 
@@ -74,15 +75,25 @@ class AwsService:
             group.create_task(self._http.warm(WARM_ROUTE), name="aws connections")
 
     async def post(
-        self, route: str, body: bytes, *, headers: Mapping[str, str], private: Sequence[str]
+        self,
+        route: str,
+        body: bytes,
+        *,
+        headers: Mapping[str, str],
+        private: Sequence[str],
+        unsigned: Mapping[str, str] = MappingProxyType({}),
     ) -> AsyncGenerator[Queued | Sent | bytes]:
-        """As `HttpStream.post`, signed. `route` in the form that goes over the wire: see `path_part`."""
+        """As `HttpStream.post`, signed. `route` in the form that goes over the wire: see `path_part`.
+
+        `unsigned`: headers that a proxy on the way may rewrite, as the trace context; a signature would break.
+        """
         keys = await self._credentials.current()
         url = str(route_url(self._base, route))
         fixed = {"content-type": "application/json", **headers}
         signed = signed_headers(self._api, self._region, keys, url, body=body, headers=fixed)
         secrets = (keys.secret_key, keys.token or "")
-        async with aclosing(self._http.post(route, body, private=(*private, *secrets), headers=signed)) as answer:
+        posting = self._http.post(route, body, private=(*private, *secrets), headers={**signed, **unsigned})
+        async with aclosing(posting) as answer:
             async for item in answer:
                 yield item
 

@@ -12,6 +12,7 @@ from llm.bedrock_request import BedrockOptions, anthropic_body, converse_body, l
 from llm.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.paced import Pace, paced
+from llm.stops import Stopping
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
@@ -34,6 +35,7 @@ class BedrockChat:
         api: Api = "converse",
         family: Family | None = None,
         prompt: Prompt | None = None,
+        stops: Sequence[str] = (),
         cache: bool = False,
         latency: Latency = "standard",
         first_token_timeout_s: float = 8.0,
@@ -48,6 +50,7 @@ class BedrockChat:
             family: Whose format, for "invoke"; None: told by the id, which an ARN of provisioned throughput does
                 not say.
             prompt: What makes the text that a Llama model goes on from; for "invoke" only.
+            stops: Where such a text ends, at the latest: it is cut there, and the request closed.
             cache: Mark the system prompt as worth keeping: see `BedrockOptions`.
             latency: "optimized" asks for the variant that answers sooner, where model and region have one.
 
@@ -60,6 +63,7 @@ class BedrockChat:
         if self._family == "llama" and prompt is None:
             raise ValueError(f"llm endpoint {name!r}: Llama with api 'invoke' needs a chat template, or api 'converse'")
         self._prompt = prompt
+        self._stops = tuple(stops)
         is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
         self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
         self._headers: dict[str, str] = {}
@@ -85,9 +89,14 @@ class BedrockChat:
         private = tuple(message.content for message in messages)
         answer = Answer(self.name)
         meaning = self._meaning(answer, options, private)
-        reading = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        reading = Stopping(self.name, stream, self._stops, waiting=False)
         arriving = self._service.post(
-            self._route, self._body(messages, options), headers=self._headers, private=private
+            self._route,
+            self._body(messages, options),
+            headers=self._headers,
+            unsigned=options.headers,
+            private=private,
         )
         async with aclosing(paced(arriving, reading, self._pace)) as events:
             async for event in events:

@@ -56,11 +56,18 @@ class ChatOptions:
         functions: Those the model may call.
         choice: "auto", "none", "required", or the name of the function that it must call.
         max_tokens: Longest answer; None: the endpoint's own setting.
+        traceparent: W3C trace context of the turn, told to the service; "": none.
     """
 
     functions: tuple[Function, ...] = ()
     choice: str = "auto"
     max_tokens: int | None = None
+    traceparent: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of this request alone."""
+        return {"traceparent": self.traceparent} if self.traceparent else {}
 
 
 PLAIN = ChatOptions()

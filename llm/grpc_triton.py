@@ -31,6 +31,7 @@ from llm.kserve_stream import (
 )
 from llm.paced import Pace, paced
 from llm.refusal import SPOKEN_REQUEST
+from llm.stops import Stopping
 
 Backend = Literal["vllm", "tensorrt_llm"]
 
@@ -65,6 +66,7 @@ class TritonGrpcChat:
         model: str,
         *,
         prompt: Callable[[Sequence[Message]], str],
+        stops: Sequence[str] = (),
         version: str = "",
         backend: Backend = "vllm",
         api_key: str | None = None,
@@ -83,6 +85,7 @@ class TritonGrpcChat:
 
         Args:
             prompt: Messages to the text that the model continues: its chat template.
+            stops: Where an answer ends, at the latest: it is cut there, and the call cancelled.
             version: Of the model; "": Triton's choice.
             backend: Whose inputs the model has: those of Triton's vLLM or of its TensorRT-LLM backend.
             parameters: Further sampling parameters, as the backend names them.
@@ -106,6 +109,7 @@ class TritonGrpcChat:
         self._version = version
         self._backend = backend
         self._prompt = prompt
+        self._stops = tuple(stops)
         self._details = details
         self._parameters: dict[str, Parameter] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS, **parameters}
         if temperature is not None:
@@ -145,9 +149,10 @@ class TritonGrpcChat:
         contents = tuple(message.content for message in messages)
         private = contents if self._key is None else (*contents, self._key)
         request_id = f"repartee-{next(self._requests)}"
-        reading = KserveStream(
+        stream = KserveStream(
             self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
         )
+        reading = Stopping(self.name, stream, self._stops, waiting=False)
         request = request_bytes(
             self._model,
             self._version,
@@ -155,7 +160,8 @@ class TritonGrpcChat:
             self._inputs(self._prompt(messages), options.max_tokens),
             self._outputs,
         )
-        arriving = self._channel.ask(STREAM_INFER, request, metadata=(STATUS_CODES,), private=private)
+        metadata = (STATUS_CODES, *options.headers.items())
+        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
         async with aclosing(paced(arriving, reading, self._pace)) as events:
             async for event in events:
                 yield event

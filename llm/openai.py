@@ -71,7 +71,7 @@ class OpenAIChat:
         """Answer the last message: see `ChatModel.stream`."""
         private = tuple(message.content for message in messages)
         reading = OpenAIStream(self.name, private=private if self._key is None else (*private, self._key))
-        arriving = self._http.post(ROUTE, self._body(messages, options), private=private)
+        arriving = self._http.post(ROUTE, self._body(messages, options), private=private, headers=options.headers)
         async with aclosing(paced(arriving, reading, self._pace)) as events:
             async for event in events:
                 yield event

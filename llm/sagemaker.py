@@ -12,6 +12,7 @@ from llm.openai_messages import JsonObject, message_json, options_json
 from llm.paced import Pace, paced
 from llm.payload import PAYLOADS, Payload, reading_of
 from llm.sagemaker_stream import SageMakerStream
+from llm.stops import Stopping
 
 Prompt = Callable[[Sequence[Message]], str]
 """Messages as the text that a model without a chat interface goes on from."""
@@ -31,6 +32,7 @@ class SageMakerChat:
         *,
         payload: Payload = "auto",
         prompt: Prompt | None = None,
+        stops: Sequence[str] = (),
         inference_component: str | None = None,
         target_variant: str | None = None,
         first_token_timeout_s: float = 8.0,
@@ -44,6 +46,7 @@ class SageMakerChat:
             payload: The format of its answers; "auto" tells by their first bytes.
             prompt: Asks with `inputs` and `parameters`, for containers that know no chat messages; no functions are
                 offered then. None: asks with `messages`.
+            stops: Where an answer to a prompt ends, at the latest: it is cut there, and the request closed.
             inference_component: Which model, where the endpoint has several.
             target_variant: Which variant, where it must not be chosen by weight.
 
@@ -55,6 +58,7 @@ class SageMakerChat:
         self._model = model
         self._payload = payload
         self._prompt = prompt
+        self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
         chosen = {
@@ -80,10 +84,15 @@ class SageMakerChat:
         """Answer the last message: see `ChatModel.stream`."""
         private = tuple(message.content for message in messages)
         inner = reading_of(self._payload, self.name, private)
-        reading = SageMakerStream(self.name, inner, self._service.refusals, private=private)
+        stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
+        reading = Stopping(self.name, stream, self._stops, waiting=False)
         body = json.dumps(self._request(messages, options), ensure_ascii=False, separators=(",", ":"))
         arriving = self._service.post(
-            self._route, body.encode("utf-8", "replace"), headers=self._headers, private=private
+            self._route,
+            body.encode("utf-8", "replace"),
+            headers=self._headers,
+            unsigned=options.headers,
+            private=private,
         )
         async with aclosing(paced(arriving, reading, self._pace)) as events:
             async for event in events:

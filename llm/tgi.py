@@ -105,7 +105,7 @@ class TgiChat:
         private = tuple(message.content for message in messages)
         known = private if self._key is None else (*private, self._key)
         reading = TgiStream(self.name, stops=self._template.stops, private=known)
-        arriving = self._http.post(ROUTE, self._body(messages, options), private=private)
+        arriving = self._http.post(ROUTE, self._body(messages, options), private=private, headers=options.headers)
         async with aclosing(paced(arriving, reading, self._pace)) as events:
             async for event in events:
                 yield event

@@ -160,7 +160,7 @@ class TritonChat:
             echo=prompt if self._echo else "",
             private=private if self._key is None else (*private, self._key),
         )
-        arriving = self._http.post(self._route, self._body(prompt, options), private=private)
+        arriving = self._http.post(self._route, self._body(prompt, options), private=private, headers=options.headers)
         stopping = Stopping(self.name, reading, self._template.stops, waiting=False)
         async with aclosing(paced(arriving, stopping, self._pace)) as events:
             async for event in events:

@@ -7,10 +7,12 @@ import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from assistant.config_sources import ENDPOINT_KEYS
+from assistant.config_sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
 from assistant.config_words import spelled
+from assistant.endpoint_settings import KINDS, NEEDED_KEYS, EndpointSection, kinds_of
 from assistant.setting_keys import Key, keys_of
-from assistant.settings import DEFAULTS, SECTIONS, EndpointSection
+from assistant.settings import DEFAULTS, SECTIONS
+from assistant.tool_settings import ToolServerSection
 
 ROOT = Path(__file__).parent.parent
 CONFIG_FILE = ROOT / "config.toml"
@@ -34,6 +36,16 @@ _EXAMPLES = (
     EndpointSection(name="cloud", url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="OPENAI_API_KEY"),
 )
 
+_TOOL_SERVERS_HEAD = (
+    "MCP servers whose tools the language model may call (docs/tools.md); they need the extra repartee[mcp]. Each "
+    "[[tools.servers]] is one."
+)
+_TOOL_SERVER_DEFAULTS = {field.name: field.default for field in fields(ToolServerSection)}
+_TOOL_SERVER_EXAMPLES = (
+    ToolServerSection(name="notes", command="python -m notes_server --folder notes", env="NOTES_KEY"),
+    ToolServerSection(name="home", url="http://127.0.0.1:8123/mcp", token_env="HOME_TOKEN"),
+)
+
 
 def config_toml() -> str:
     """The whole of config.toml."""
@@ -46,6 +58,8 @@ def config_toml() -> str:
             parts.append(f"{key.name} = {_value(getattr(values, key.name))}\n")
         if section == "llm":
             parts.append(_endpoint_examples())
+        if section == "tools":
+            parts.append(_tool_server_examples())
     return "".join(parts)
 
 
@@ -62,9 +76,17 @@ def markdown_tables() -> str:
         parts.append("\n")
         if section == "llm":
             parts.append(f"### `[[llm.endpoints]]`\n\n{_meaning(EndpointSection)}\n\n")
+            parts.append("| key | kinds | default | allowed | meaning |\n|---|---|---|---|---|\n")
+            parts += [
+                _row(key.name, _for(key, "{}") or "all", _default(key), key.allowed, key.about.text)
+                for key in ENDPOINT_KEYS.values()
+            ]
+            parts.append("\n")
+        if section == "tools":
+            parts.append(f"### `[[tools.servers]]`\n\n{_meaning(ToolServerSection)}\n\n")
             parts.append("| key | default | allowed | meaning |\n|---|---|---|---|\n")
-            for key in ENDPOINT_KEYS.values():
-                given = _ENDPOINT_DEFAULTS[key.name]
+            for key in TOOL_SERVER_KEYS.values():
+                given = _TOOL_SERVER_DEFAULTS[key.name]
                 default = "required" if given is MISSING else f"`{spelled(given)}`"
                 parts.append(_row(key.name, default, key.allowed, key.about.text))
             parts.append("\n")
@@ -82,13 +104,40 @@ def docs_with(tables: str, page: str) -> str:
 
 def _endpoint_examples() -> str:
     parts = ["\n", _comment(_ENDPOINTS_HEAD)]
-    parts += [_comment(f"  {key.name}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
+    parts += [_comment(f"  {key.name}{_for(key, ' ({})')}: {_about(key)}") for key in ENDPOINT_KEYS.values()]
     for example in _EXAMPLES:
         values = {name: getattr(example, name) for name in ENDPOINT_KEYS}
         told = [name for name, value in values.items() if name == "kind" or value != _ENDPOINT_DEFAULTS[name]]
         lines = [f"{name} = {_value(values[name])}" for name in told]
         parts.append(_comment("\n".join(["", "[[llm.endpoints]]", *lines])))
     return "".join(parts)
+
+
+def _tool_server_examples() -> str:
+    parts = ["\n", _comment(_TOOL_SERVERS_HEAD)]
+    parts += [_comment(f"  {key.name}: {_about(key)}") for key in TOOL_SERVER_KEYS.values()]
+    for example in _TOOL_SERVER_EXAMPLES:
+        values = {name: getattr(example, name) for name in TOOL_SERVER_KEYS}
+        lines = [f"{name} = {_value(one)}" for name, one in values.items() if one != _TOOL_SERVER_DEFAULTS[name]]
+        parts.append(_comment("\n".join(["", "[[tools.servers]]", *lines])))
+    return "".join(parts)
+
+
+def _for(key: Key, form: str) -> str:
+    """The kinds that know the key; "" if all do."""
+    kinds = kinds_of(key.name)
+    return "" if kinds == KINDS else form.format(", ".join(kinds))
+
+
+def _default(key: Key) -> str:
+    """Also where some kinds need the key, and others have a default."""
+    given = _ENDPOINT_DEFAULTS[key.name]
+    spared = [kind for kind in kinds_of(key.name) if key.name not in NEEDED_KEYS[kind]]
+    if not spared or given is MISSING:
+        return "required"
+    if len(spared) < len(kinds_of(key.name)):
+        return f"required; {', '.join(spared)}: `{spelled(given)}`"
+    return f"`{spelled(given)}`"
 
 
 def _about(key: Key) -> str:
@@ -103,7 +152,7 @@ def _comment(text: str) -> str:
 
 def _wrapped(line: str) -> list[str]:
     indent = "    " if line.startswith(" ") else ""
-    return textwrap.wrap(line, 112, subsequent_indent=indent) or [""]
+    return textwrap.wrap(line, 112, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _value(value: object) -> str:

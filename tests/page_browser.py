@@ -55,7 +55,7 @@ def to_wire(sound: Float) -> npt.NDArray[np.int16]:
     return pcm
 
 
-def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 10) -> None:
+def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 30) -> None:
     """Let the page go on until something holds."""
     end = time.monotonic() + limit_s
     while not holds():

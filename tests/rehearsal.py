@@ -20,6 +20,7 @@ from assistant.facts import Fact, Trouble, UnitSpoken
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
+from assistant.tools import Tools
 from assistant.turns import Turns, TurnSettings
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
@@ -298,6 +299,8 @@ class Rehearsal:
     settings: SessionSettings = field(default_factory=SessionSettings)
     vad: LoudnessVad = field(default_factory=LoudnessVad)
     keep_words: bool = True
+    tools: Tools | None = None
+    max_history_tokens: int = 100_000
     transcriber: ScriptedTranscriber = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
@@ -343,11 +346,13 @@ class Rehearsal:
             write=records.append,
             show=show,
         )
-        conversation = Conversation("Be brief.", 20)
+        conversation = Conversation("Be brief.", 20, self.max_history_tokens)
         self.session = Session(
             ScriptedMicrophone(self.says, self.length_ms),
             speaker,
-            Engines(self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds),
+            Engines(
+                self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds, tools=self.tools
+            ),
             Turns(self.turns),
             conversation,
             recorder,

@@ -1,4 +1,5 @@
-"""Imports point one way: web -> assistant -> audio, llm; only build and engine_table of assistant name engines."""
+"""Imports point one way: web -> assistant -> audio, llm; only build, endpoint_kinds and engine_table name
+engines."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,8 @@ PROGRAM = {("assistant.cli", "web.serve")}
 """The program names every command, also the server's, which it imports only when asked to serve: `assistant` without
 `web` works as before."""
 
-NAME_ENGINES = frozenset({"assistant.build", "assistant.engine_table"})
-"""One makes the engines of a conversation, the other each alone for whoever examines them."""
+NAME_ENGINES = frozenset({"assistant.build", "assistant.endpoint_kinds", "assistant.engine_table"})
+"""The engines of a conversation; of these, the clients of language models; each alone for whoever examines them."""
 
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
 PORTS = frozenset({"llm.chat", "llm.discovery", "llm.errors", "llm.listing"})
@@ -161,7 +162,7 @@ def test_the_program_imports_the_server_only_where_it_serves() -> None:
     assert not [name for name in graph_of([at_once])["assistant.cli"] if top(name) == "web"]
 
 
-def test_only_two_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
+def test_only_three_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
     assert any(engine_package_of(name) for name in graph)
     assert engines_named(graph) == []
 

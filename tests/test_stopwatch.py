@@ -23,6 +23,7 @@ def test_time_in_which_something_waited_for_a_processor_is_not_judged(monkeypatc
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux counts who waits")
 def test_a_crowd_is_seen() -> None:
     watch = Stopwatch()

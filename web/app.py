@@ -4,9 +4,10 @@ import asyncio
 import logging
 import mimetypes
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,10 +22,13 @@ from starlette.websockets import WebSocket
 
 from web.gatekeeper import Gatekeeper, Refusal, Request
 from web.health import Hall, readiness
-from web.metrics import CONTENT_TYPE, Metrics, watch_loop_lag
+from web.metrics import Metrics, watch_loop_lag
 from web.reception import Reception
 
 STATIC = Path(__file__).parent / "static"
+Errand = Callable[[], Coroutine[Any, Any, None]]
+"""A task of the server's own, until it is cancelled."""
+
 CLOSE_TIMEOUT_S = 1.5
 """For stopping the engines; whatever takes longer ends with the process."""
 
@@ -38,6 +42,7 @@ def make_app(
     metrics: Metrics,
     *,
     loaded: Callable[[Exception | None], None] = lambda _error: None,
+    errands: Sequence[Errand] = (),
     static: Path = STATIC,
 ) -> Starlette:
     """One server's app.
@@ -48,6 +53,7 @@ def make_app(
         reception: Takes the connections to /v1/realtime.
         metrics: What /metrics shows.
         loaded: Called once when the engines are ready (None), or with what kept them from it.
+        errands: What runs as long as the app does.
         static: The page's folder.
     """
     # What a system thinks of these endings varies, and with `nosniff` a wrong type is a script that does not run.
@@ -66,9 +72,10 @@ def make_app(
         status, body = readiness(hall.state(), draining=reception.draining)
         return JSONResponse(body, status, headers=_FRESH)
 
-    async def figures(_request: HttpRequest) -> Response:
+    async def figures(request: HttpRequest) -> Response:
         metrics.engines(hall.state())
-        return Response(metrics.text(), media_type=CONTENT_TYPE, headers=_FRESH)
+        text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
+        return Response(text, headers={"Content-Type": content_type, **_FRESH})
 
     routes: list[BaseRoute] = [
         Route("/", page),
@@ -81,14 +88,14 @@ def make_app(
     app = Starlette(
         routes=routes,
         middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],
-        lifespan=_lifespan(hall, metrics, loaded),
+        lifespan=_lifespan(hall, metrics, loaded, errands),
     )
     app.router.redirect_slashes = False  # what is no path is not found; nobody is sent to another
     return app
 
 
 def _lifespan(
-    hall: Hall, metrics: Metrics, loaded: Callable[[Exception | None], None]
+    hall: Hall, metrics: Metrics, loaded: Callable[[Exception | None], None], errands: Sequence[Errand]
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     async def load() -> None:
         try:
@@ -104,6 +111,7 @@ def _lifespan(
             tasks = [
                 group.create_task(load(), name="load engines"),
                 group.create_task(watch_loop_lag(metrics), name="loop lag"),
+                *(group.create_task(errand(), name="errand") for errand in errands),
             ]
             yield
             for task in tasks:

@@ -58,6 +58,8 @@ class ClientMicrophone:
     async def deliver(self, block: Pcm, rate_hz: int) -> None:
         """Take a block: int16 (n,) at this rate; waits while the conversation is far behind."""
         loop = asyncio.get_running_loop()
+        if self._waiting:  # the conversation is behind: it gets its turn, and so does everybody else
+            await asyncio.sleep(0)
         for at in range(0, len(block), rate_hz):  # what is much must not hold the loop
             await self._room.wait()
             if self._ended:

@@ -1,16 +1,20 @@
 """What a server serves: the engines and the conversation. The one place where both are plugged into the shell."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from assistant import build
 from assistant.settings import Settings
+from web.app import Errand
 from web.connection import Connections
 from web.hall import EngineHall
 from web.health import Hall
 from web.metrics import Metrics
 from web.reception import Converse, never_resumable
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +25,25 @@ class House:
         hall: The engines.
         converse: What happens on a connection.
         resumable: Whether a conversation with this token waits for its client to come back.
+        errands: What runs as long as the server does.
     """
 
     hall: Hall
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
+    errands: tuple[Errand, ...] = ()
 
 
 OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], House]
 
 
 def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> House:
-    """The real one."""
-    hall = EngineHall(build.Workshop(settings, environ), metrics)
+    """The real one. Raises EngineLoadError where `trace.otlp_url` is set and its extra is missing."""
+    workshop = build.Workshop(settings, environ)
+    workshop.export = export = build.span_export(settings, environ, lambda what: _log.warning("%s", what))
+    hall = EngineHall(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
-    return House(hall, connections.converse, connections.resumable)
+    if export is None:
+        return House(hall, connections.converse, connections.resumable)
+    metrics.watch_export(lambda: export.dropped)
+    return House(hall, connections.converse, connections.resumable, (export.run,))

@@ -4,17 +4,18 @@ Fed by the records of turns and by what happens to connections. Labels take few 
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
 
 from assistant.latency import STAGES
-from assistant.record import Outcome, TurnRecord
+from assistant.record import Outcome, TracedAnswer, TurnRecord
 from web.health import EngineState
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""Of `Metrics.text`."""
+Tokens = Literal["prompt", "cached", "completion", "wasted"]
+"""Asked; of these, what services had cached; answered; and asked and answered for attempts that were thrown away."""
 
 LATENCY_BUCKETS_S = (
     0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8, 1.0, 1.5, 2.5, 5.0, 10.0,
@@ -66,6 +67,13 @@ class Metrics:
         self._dropped = Counter(
             "repartee_attempts_dropped", "Answers that were begun and thrown away unheard.", registry=registry
         )
+        self._tokens = Counter(
+            "repartee_llm_tokens", "Tokens of language models, as their services count, by kind.", ["kind"],
+            registry=registry,
+        )  # fmt: skip
+        self._not_exported = Gauge(
+            "repartee_exports_dropped", "Turns whose spans did not reach the collector.", registry=registry
+        )
         self._errors = Counter("repartee_errors", "What went wrong, by where.", ["where"], registry=registry)
         self._wire_errors = Counter(
             "repartee_wire_errors", "Error events sent to clients, by code.", ["code"], registry=registry
@@ -89,25 +97,46 @@ class Metrics:
             self._turns.labels(outcome)
         for stage in STAGES:
             self._stages.labels(stage)
+        for kind in get_args(Tokens):
+            self._tokens.labels(kind)
 
-    def text(self) -> bytes:
-        """Everything, as Prometheus reads it."""
-        return generate_latest(self.registry)
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """Everything, as whoever asks can read it, and its content type.
+
+        `accept`: the header of the request. Exemplars, the last turn of each bucket, are for who reads OpenMetrics.
+        """
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+    def watch_export(self, dropped: Callable[[], int]) -> None:
+        """Have `repartee_exports_dropped` show what this counts."""
+        self._not_exported.set_function(dropped)
 
     # ---- a conversation ----
 
     def turn(self, record: TurnRecord) -> None:
         """A turn is finished."""
         self._turns.labels(record.outcome).inc()
+        exemplar = {"trace_id": record.trace_id}
         if record.response_latency_ms is not None:
-            self._latency.observe(record.response_latency_ms / 1000)
+            self._latency.observe(record.response_latency_ms / 1000, exemplar)
         for stage, share in record.stages.items():
-            self._stages.labels(stage).observe(share.ms / 1000)
+            self._stages.labels(stage).observe(share.ms / 1000, exemplar)
+        for answer in record.answers:
+            self._count(answer)
         names = [event.name for event in record.events]
         self._interruptions.inc(names.count("interrupt"))
         self._dropped.inc(names.count("dropped"))
         if record.error is not None:
             self._errors.labels("turn").inc()
+
+    def _count(self, answer: TracedAnswer) -> None:
+        prompt, completion = answer.prompt_tokens or 0, answer.completion_tokens or 0
+        self._tokens.labels("prompt").inc(prompt)
+        self._tokens.labels("cached").inc(answer.cached_tokens or 0)
+        self._tokens.labels("completion").inc(completion)
+        if answer.dropped:
+            self._tokens.labels("wasted").inc(prompt + completion)
 
     def wire_error(self, code: str) -> None:
         """A client was sent an `error` event; `code` is one of the protocol's, never a client's text."""

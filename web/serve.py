@@ -1,6 +1,7 @@
 """`repartee serve`: the app on uvicorn, what it says on the screen, and how it ends."""
 
 import contextlib
+import gc
 import logging
 import logging.config
 import os
@@ -109,12 +110,13 @@ async def serve(
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
+                keep_what_is_loaded()
                 welcome.ready()
             else:
                 failures.append(error)
                 server.should_exit = True
 
-        app = make_app(house.hall, gatekeeper, reception, metrics, loaded=engines_loaded)
+        app = make_app(house.hall, gatekeeper, reception, metrics, loaded=engines_loaded, errands=house.errands)
         server = Server(uvicorn_config(app, section, environ), reception)
         logging.config.dictConfig(dict(LOGGING))
         welcome.listening(section.host, port, token=token is not None, insecure=insecure)
@@ -122,6 +124,13 @@ async def serve(
     if failures:
         raise failures[0]
     welcome.bye()
+
+
+def keep_what_is_loaded() -> None:
+    """The collector looks at what is there now for the last time: at all modules and engines it looks for 60 ms, in
+    the middle of somebody's turn (docs/experiments.md)."""
+    gc.collect()
+    gc.freeze()
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:

@@ -19,7 +19,7 @@ from assistant.reply import BROKE_OFF
 from assistant.turns import TurnSettings
 from llm.openai import OpenAIChat
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 SECRET = "zanzibar"
 ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}

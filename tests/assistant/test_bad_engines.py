@@ -29,7 +29,7 @@ from audio.tts.espeak_worker import SHARED
 from audio.vad import silero
 from audio.wav import WavMicrophone
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 MID_TURN_S = 1.2
 """The first question is being asked: from 0.7 to 1.6 s."""

@@ -1,6 +1,8 @@
 """From settings to engines: what is asked for, what stands in, and what is refused in one sentence."""
 
 import asyncio
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -213,3 +215,34 @@ def test_where_the_first_endpoint_is_down_the_second_answers() -> None:
                 await shop.aclose(pytest.fail)
 
     assert asyncio.run(scene()) == ("up", "Once upon a time.")
+
+
+NOTES = 'tools.servers=[{name="notes", command="/nowhere/notes"}]'
+
+
+@pytest.mark.slow
+def test_tools_need_a_model_and_a_server_and_both_are_said() -> None:
+    async def fallback(*overrides: str) -> str:
+        shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, *overrides)
+        await shop.open()
+        await shop.aclose(pytest.fail)
+        return next(line for line in shop.fallbacks if line.startswith("tools: "))
+
+    alone = asyncio.run(fallback())
+    assert alone == "tools: none, in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
+    lost = asyncio.run(fallback(endpoint("http://127.0.0.1:9/v1")))
+    assert lost.startswith("tools: mcp, not all of them: the tool server notes is not there (no such program)")
+
+
+@pytest.mark.slow
+def test_tools_need_an_endpoint_that_takes_functions() -> None:
+    near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
+    shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
+    with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
+        asyncio.run(shop.open())
+
+
+def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "assistant.mcp_tools", None)
+    with pytest.raises(EngineLoadError, match=re.escape("pip install 'repartee[mcp]'")):
+        build._mcp_tools((), {})

@@ -1,5 +1,6 @@
 """`repartee endpoints` from outside: the commands, their help, and one line for a mistake."""
 
+import json
 import os
 import subprocess
 import sys
@@ -51,9 +52,33 @@ def test_another_file_can_be_named(folder: Path) -> None:
     assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
 
 
+def test_one_of_another_kind_is_added_with_its_own_keys(folder: Path) -> None:
+    flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
+    done = repartee(folder, "endpoints", "add", "near", *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "added without asking it: tgi lists no models" in done.stdout
+    text = (folder / "config.toml").read_text(encoding="utf-8")
+    assert 'kind = "tgi"\n' in text
+    assert 'template = "llama3"\n' in text
+    report = json.loads(repartee(folder, "endpoints", "--json").stdout)
+    (endpoint,) = report["endpoints"]
+    assert (endpoint["name"], endpoint["kind"], endpoint["state"]) == ("near", "tgi", "no answer")
+    assert "refuses connections" in endpoint["problem"]
+    drawn = repartee(folder, "endpoints", "--requests", "0", "--svg", "waits.svg")
+    assert drawn.stderr == "repartee: waits.svg: no endpoint answered, so there is nothing to draw\n"
+    assert "takes no connection: start the server" in drawn.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of openai, tgi, triton, grpc'),
+        (("endpoints", "add", "near", "--kind", "tgi", "--set", "templat=a"), "did you mean template?"),
+        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text, not empty"),
+        (
+            ("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED, "--model", "m"),
+            'template is missing: kind "tgi" needs it',
+        ),
         (("endpoints", "remove", "near"), 'config.toml: "near": no such endpoint; there is none'),
         (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
         (("endpoints", "add", "near", "--url", "h:1"), "url must be an http:// or https:// address"),
@@ -71,9 +96,9 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, folder: Pa
 
 def test_help_names_the_commands_and_options(folder: Path) -> None:
     help_of_endpoints = repartee(folder, "endpoints", "--help").stdout
-    for word in ("add", "remove", "--config"):
+    for word in ("add", "remove", "--config", "--requests", "--svg", "--png", "--json"):
         assert word in help_of_endpoints
     help_of_add = repartee(folder, "endpoints", "add", "--help").stdout
-    for word in ("--url", "--model", "--api-key-env", "--config"):
+    for word in ("--url", "--model", "--api-key-env", "--config", "--kind", "--set"):
         assert word in help_of_add
     assert "--llm" in repartee(folder, "demo", "--help").stdout

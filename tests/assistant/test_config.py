@@ -11,15 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.config import ConfigError, ConfigRow, Loaded, load_settings, render_effective
-from assistant.settings import (
-    DEFAULTS,
-    KEYS,
-    SECTIONS,
-    EndpointSection,
-    LlmSection,
-    Settings,
-    TurnSection,
-)
+from assistant.endpoint_settings import EndpointSection
+from assistant.settings import DEFAULTS, KEYS, SECTIONS, LlmSection, Settings, TurnSection
 from assistant.toml_lines import lines_of_keys
 
 
@@ -53,7 +46,7 @@ ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\n
 
 def test_the_defaults_are_what_others_build_on() -> None:
     assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
-    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 90, 60.0, 10.0, 300)
+    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 60, 60.0, 10.0, 300)
     assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
     assert (DEFAULTS.stt.timeout_s, DEFAULTS.tts.timeout_s) == (3.0, 3.0)
     assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed, DEFAULTS.tts.volume_dbfs) == ("", 1.0, -20.0)
@@ -91,7 +84,8 @@ def test_its_commented_endpoints_work_when_uncommented() -> None:
 
 def test_every_key_of_the_sections_is_described() -> None:
     fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(getattr(DEFAULTS, s))]
-    assert [*KEYS, "llm.endpoints"] == sorted(fields, key=[*KEYS, "llm.endpoints"].index)
+    every = [*KEYS, "llm.endpoints", "tools.servers"]
+    assert every == sorted(fields, key=every.index)
     for dotted, key in KEYS.items():
         assert key.about.text.endswith("."), dotted
         assert "\n" not in key.about.text
@@ -223,7 +217,11 @@ def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
             "given.toml:2: llm.endpoints: must be a list of tables, each begun by a line [[llm.endpoints]]",
         ),
         ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
-        (ENDPOINT + "kind = 'tgi'", 'given.toml:5: llm.endpoints[0].kind = "tgi": must be "openai"'),
+        (
+            ENDPOINT + "kind = 'vllm'",
+            'given.toml:5: llm.endpoints[0].kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or '
+            '"bedrock"',
+        ),
         (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
         (
             ENDPOINT + ENDPOINT,
@@ -383,7 +381,7 @@ def test_variables_that_hold_keys_are_no_unknown_settings() -> None:
 
 def test_every_setting_is_shown_with_value_and_origin() -> None:
     rows = render_effective(loaded("[turn]\nhangover_ms = 300\n", {}, ["tts.voice=a\nb"]))
-    assert [row.key for row in rows if row.key != "llm.endpoints"] == list(KEYS)
+    assert [row.key for row in rows if row.key not in {"llm.endpoints", "tools.servers"}] == list(KEYS)
     shown = {row.key: (row.value, row.origin) for row in rows}
     assert shown["turn.hangover_ms"] == ("300", "given.toml:2")
     assert shown["turn.profile"] == ('"balanced"', "default")

@@ -8,7 +8,8 @@ import pytest
 import assistant
 from assistant.config import ConfigError
 from assistant.config_edit import ConfigFile, file_to_edit
-from assistant.settings import DEFAULTS, EndpointSection
+from assistant.endpoint_settings import EndpointSection
+from assistant.settings import DEFAULTS
 
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:8000/v1", model="m")
 FAR = EndpointSection(name="far", url="https://h/v1", model="m", api_key_env="KEY")

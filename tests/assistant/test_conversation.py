@@ -1,7 +1,7 @@
 """The history: nothing is remembered that was not heard."""
 
 from assistant.conversation import Conversation
-from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used
 from assistant.script import Script
 from assistant.turn_events import ReplyId
 from audio.tts import WordMark
@@ -156,3 +156,49 @@ def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> N
         Message("tool", "sunny", call_id="call_1"),
         Message("user", "hello?"),
     )
+
+
+LOOKED_UP = Used(FunctionCall("call_1", "weather", "{}"), "sunny", 4)
+
+
+def test_a_tool_stays_with_the_reply_that_used_it() -> None:
+    conversation = Conversation("", max_turns=5)
+    say(conversation, "weather?")
+    item = conversation.answering(FIRST, spoken("Wait it is sunny."))
+    conversation.used(FIRST, LOOKED_UP)
+    conversation.heard(FIRST, ReplySamples(250), complete=True)
+    assert conversation.find(item) == Answered(item, "Wait it", complete=False, used=(LOOKED_UP,))
+    assert conversation.messages() == (
+        Message("user", "weather?"),
+        Message("assistant", "Wait", (LOOKED_UP.call,)),
+        Message("tool", "sunny", call_id="call_1"),
+        Message("assistant", "it"),
+    )
+    assert conversation.delete(item)
+    assert conversation.messages() == (Message("user", "weather?"),)
+
+
+def test_what_a_tool_has_done_outlives_a_retracted_reply() -> None:
+    conversation = Conversation("", max_turns=5)
+    say(conversation, "milk on the list")
+    item = conversation.answering(FIRST, spoken("Done."))
+    conversation.used(FIRST, LOOKED_UP)
+    assert conversation.retract(FIRST) == item
+    assert conversation.truncate(item, ReplySamples(100)) is None
+    say(conversation, "and eggs", continues=True)
+    assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool", "user"]
+
+
+def test_a_tool_of_a_reply_that_is_gone_is_forgotten() -> None:
+    conversation = Conversation("", max_turns=5)
+    conversation.answering(FIRST, Script())
+    conversation.retract(FIRST)
+    conversation.used(FIRST, LOOKED_UP)
+    assert conversation.items == ()
+
+
+def test_a_history_of_too_many_tokens_loses_its_older_half() -> None:
+    conversation = Conversation("", max_turns=100, max_tokens=100)
+    for _ in range(9):
+        say(conversation, "w" * 40)  # 14 tokens each
+    assert [item.id for item in conversation.items] == ["item_6", "item_7", "item_8", "item_9"]

@@ -15,7 +15,7 @@ from rich.console import Console
 from assistant.config import ConfigError, load_settings
 from assistant.demo import demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 LIST = status(200, {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]})
 CONFIGURED = '[{name="mine", url="http://127.0.0.1:9/v1", model="m"}]'

@@ -10,7 +10,7 @@ import pytest
 from synthetic_piper import tone_voice
 from synthetic_whisper import scripted_whisper
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
@@ -29,7 +29,7 @@ def test_the_demo_runs_on_faster_whisper_and_piper(tmp_path: Path) -> None:
         env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=90,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -93,6 +93,7 @@ def test_an_endpoint_that_refuses_makes_it_end_with_1() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 @pytest.mark.parametrize("name", ["silero", "cascade", "webrtc"])
 def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
     async def scene() -> None:

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
+from endpoint_services import serving_kind
 from llm_server import HEAD, Script, Wait, answer, serving, status
 
 from assistant.doctor_endpoints import Probe, probe
-from assistant.settings import EndpointSection, Settings
+from assistant.endpoint_settings import EndpointSection
+from assistant.settings import Settings
 
 HELLO = answer("Hello", " there")
 
@@ -65,3 +67,16 @@ def test_one_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("assistant.doctor_endpoints.ANSWER_TIMEOUT_S", 0.2)
     found = probed((HEAD, Wait(5.0)))
     assert "within 0.2 s" in found.failure
+
+
+def test_a_kind_that_lists_no_models_is_asked_for_words_alone() -> None:
+    async def scene() -> tuple[Probe, int]:
+        async with serving_kind("grpc", "Hello.") as service:
+            endpoint = EndpointSection(name="near", kind="grpc", url=service.url, model="m7", template="chatml")
+            return await probe(Settings(), endpoint, {}), len(service.asked())
+
+    found, asked = asyncio.run(scene())
+    assert (found.failure, found.models, found.list_ms, found.list_failure) == ("", None, None, "")
+    assert found.connect_ms is not None
+    assert found.token_ms is not None
+    assert asked == 1

@@ -29,7 +29,7 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(doctor_process, "CHILD", "stand_in")
 
 
-def gone(pid: int, within_s: float = 5.0) -> bool:
+def gone(pid: int, within_s: float = 20.0) -> bool:
     """Whether there is soon no such process, or only what is left of it until somebody asks.
 
     A signal is sent at once and taken when the process is next run, which on a busy machine is later.
@@ -69,8 +69,8 @@ def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatc
         f"pathlib.Path({str(pids)!r}).write_text(f'{{os.getpid()}} {{child.pid}}')\n"
         "time.sleep(60)\n",
     )
-    answer = examined("anything", 0.7)
-    assert answer.error == "no answer within 0.7 s: it hangs, or this machine is very busy"
+    answer = examined("anything", 3.5)
+    assert answer.error == "no answer within 3.5 s: it hangs, or this machine is very busy"
     assert all(gone(int(pid)) for pid in pids.read_text().split())
 
 
@@ -108,4 +108,4 @@ def test_the_real_one_ends_at_its_limit_and_with_its_parent(tmp_path: Path, limi
         child.stdin.flush()
         if leaves:
             child.stdin.close()
-        assert child.wait(timeout=10) == 1
+        assert child.wait(timeout=40) == 1

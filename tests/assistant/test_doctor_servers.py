@@ -9,7 +9,7 @@ from assistant.doctor_endpoints import Probe
 from assistant.doctor_process import Answer
 from assistant.doctor_report import Section
 from assistant.doctor_servers import endpoint_findings, endpoints_section, servers_of, servers_section
-from assistant.settings import EndpointSection
+from assistant.endpoint_settings import EndpointSection
 from llm.discovery import FoundServer
 
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:1/v1", model="m")
@@ -93,3 +93,17 @@ def test_servers_come_through_json_as_they_were() -> None:
     assert "m" in servers_section(found).findings[0].text
     assert "11434" in servers_section(Answer({"servers": []})).findings[0].text
     assert "no time" in servers_section(Answer({}, "no time")).findings[0].text
+
+
+def test_a_kind_that_lists_no_models_says_so() -> None:
+    tgi = EndpointSection(name="near", kind="tgi", url="http://127.0.0.1:1", model="m", template="llama3")
+    connection, models, token = endpoint_findings(tgi, answer(list_ms=None, models=None))
+    assert (models.level, models.text) == ("info", "a service of kind tgi lists no models")
+    assert (connection.level, token.level) == ("ok", "ok")
+    assert connection.facts["kind"] == "tgi"
+
+
+def test_an_endpoint_of_aws_is_named_by_its_region() -> None:
+    cloud = EndpointSection(name="cloud", kind="bedrock", model="m", region="eu-central-1")
+    connection = endpoint_findings(cloud, answer(list_ms=None, models=None))[0]
+    assert connection.text.startswith("m at bedrock eu-central-1, AWS credentials; name 0.1 ms")

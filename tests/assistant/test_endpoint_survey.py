@@ -9,10 +9,12 @@ import pytest
 from llm_server import Wait, serving, status
 from rich.console import Console
 
-from assistant import endpoint_survey
+from assistant import endpoint_probe
 from assistant.config import Loaded
-from assistant.endpoint_survey import Checked, Survey, next_steps, show, survey
-from assistant.settings import DEFAULTS, EndpointSection, LlmSection, Settings
+from assistant.endpoint_figures import Measured
+from assistant.endpoint_settings import EndpointSection
+from assistant.endpoint_survey import Survey, next_steps, show, survey
+from assistant.settings import DEFAULTS, LlmSection, Settings
 from llm.discovery import UNKNOWN, FoundServer
 
 CLOSED = "http://127.0.0.1:9/v1"
@@ -68,7 +70,7 @@ def test_configured_and_found_are_asked_and_shown() -> None:
 
 
 def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_survey, "ASK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
 
     async def run() -> Survey:
         async with serving() as one:
@@ -104,7 +106,7 @@ def test_the_next_step_is_a_command() -> None:
 
 
 def test_what_is_configured_already_is_not_offered_again() -> None:
-    check = Checked(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
     assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ())) == ["next: repartee demo"]
 
 
@@ -115,7 +117,7 @@ def test_a_server_without_a_chat_model_is_told_what_it_lacks() -> None:
 
 
 def test_a_key_in_the_address_is_not_shown() -> None:
-    check = Checked(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
+    check = Measured(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
     assert "hush" not in shown(Survey((check,), (), ()))
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.endpoint_settings import EndpointSection
 from assistant.endpoint_tables import table_of, with_table, without_table
-from assistant.settings import EndpointSection
 from assistant.toml_lines import lines_of_tables
 
 ROOT = Path(__file__).parent.parent.parent

@@ -11,8 +11,9 @@ from llm_server import Script, serving, status
 from rich.console import Console
 
 from assistant.config import ConfigError, load_settings
-from assistant.endpoints import Wanted, add, remove
-from assistant.settings import EndpointSection
+from assistant.endpoint_settings import EndpointSection
+from assistant.endpoint_wanted import Wanted
+from assistant.endpoints import add, remove
 from llm.errors import LlmError
 
 CLOSED = "http://127.0.0.1:9/v1"

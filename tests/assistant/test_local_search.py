@@ -24,7 +24,7 @@ def test_what_is_found_meanwhile_is_there_afterwards() -> None:
             server.models = status(200, MODELS)
             async with beside([port_of(server.url)], wanted=True) as found:
                 assert found == []
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):
                     await server.quiet.wait()
             assert [seen.name for seen in found] == ["vLLM"]
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from assistant.config import ConfigError
+from assistant.endpoint_settings import EndpointSection
 from assistant.local_servers import choose, described, handles, mention, offers, port_here, shortened
-from assistant.settings import DEFAULTS, EndpointSection, LlmSection, Settings, SkillsSection
+from assistant.settings import DEFAULTS, LlmSection, Settings, SkillsSection
 from llm.discovery import UNKNOWN, FoundServer
 
 OLLAMA = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",), 3.0)

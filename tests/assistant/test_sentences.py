@@ -1,6 +1,7 @@
 """Tokens to speakable units."""
 
 import re
+import time
 import timeit
 
 import pytest
@@ -147,7 +148,7 @@ def test_the_cost_is_linear(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
         tokens = [text[at : at + token_chars] for at in range(0, chars, token_chars)]
-        return min(timeit.repeat(lambda: units_of(tokens), number=1, repeat=3))
+        return min(timeit.repeat(lambda: units_of(tokens), timer=time.thread_time, number=1, repeat=5))
 
     # Ten times the text may cost ten times as much; a quadratic search would cost a hundred times.
-    assert seconds(30_000) < 35 * seconds(3_000) + 0.01
+    assert seconds(30_000) < 50 * seconds(3_000) + 0.01

@@ -1,5 +1,6 @@
 """What of a model's text may be read aloud."""
 
+import time
 import timeit
 
 import pytest
@@ -166,7 +167,7 @@ def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
 def test_the_cost_is_linear(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
-        return min(timeit.repeat(lambda: stream(text, [token_chars]), number=1, repeat=3))
+        return min(timeit.repeat(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1, repeat=5))
 
     # Ten times the text may cost ten times as much; a rescan would cost a hundred times.
-    assert seconds(30_000) < 35 * seconds(3_000) + 0.01
+    assert seconds(30_000) < 50 * seconds(3_000) + 0.01

@@ -111,8 +111,8 @@ def test_the_cost_grows_with_the_length_alone(text: str, language: str) -> None:
         spoken(text, language)
         return time.process_time() - started
 
-    # Measured 0.1 to 55 ms; twice that for a loaded machine. What grows with the square takes seconds.
-    assert min(cost_s() for _ in range(5)) < 0.1
+    # Measured 0.1 to 55 ms. What grows with the square takes seconds.
+    assert min(cost_s() for _ in range(5)) < 0.4
 
 
 PHONEMES = [

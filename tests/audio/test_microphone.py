@@ -258,3 +258,13 @@ def test_every_sample_is_found_where_it_was_sent() -> None:
     for position in np.flatnonzero(sound):
         assert sound[position] == position + 1 - line.filled.before(Samples(int(position)))
     assert line.received == sent == np.count_nonzero(sound)
+
+
+def test_before_the_moment_it_names_the_line_puts_no_silence_in() -> None:
+    line = MicrophoneLine(16_000)
+    line.idle(5.0)
+    assert line.silent_from_s == pytest.approx(5.1)
+    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # a long block is given twice its length
+    assert line.silent_from_s == pytest.approx(5.6)
+    assert line.idle(line.silent_from_s - 0.001) == []
+    assert line.idle(line.silent_from_s + 0.001) != []

@@ -84,3 +84,19 @@ def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None
     rows = (track.pitch, track.clarity, track.level_db, track.tilt_db, track.change_db)
     assert all(np.isfinite(row).all() for row in rows)
     assert np.all((track.clarity >= 0) & (track.clarity <= 1))
+
+
+@given(st.lists(st.integers(0, 60), max_size=40))
+def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]) -> None:
+    """Frames are worked on several at once: neither when nor how many changes what is found."""
+    pcm = voice(np.linspace(100, 200, 60 * FRAME_SAMPLES))
+    often, once = ProsodyTrack(), ProsodyTrack()
+    for number, start in enumerate(range(0, len(pcm), FRAME_SAMPLES)):
+        voicing = Voicing(number % 3 > 0, Samples(0), number / 60)
+        for track in (often, once):
+            track.push(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), voicing)
+        if number in reads:
+            assert often.probability[-1] == np.float32(number / 60)
+    for name in ("pitch", "clarity", "level_db", "tilt_db", "change_db", "probability"):
+        np.testing.assert_array_equal(getattr(often, name), getattr(once, name))
+    assert often.usual_pitch == once.usual_pitch

@@ -238,6 +238,7 @@ def test_a_block_of_nothing_is_refused() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_in_real_time() -> None:
     bench = Bench()
 

@@ -400,7 +400,7 @@ class Crowd:
             self._taken += 1
 
     def wait_until_gone(self) -> None:
-        assert all(self._done.acquire(timeout=5) for _ in range(self._taken))
+        assert all(self._done.acquire(timeout=30) for _ in range(self._taken))
 
 
 class Keep:
@@ -623,6 +623,8 @@ def show(name: str, values: list[float], unit: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.real_time
 @pytest.mark.usefixtures("_short_switches")
 class TestFigures:
     """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Bounds are those of the design, with air."""

@@ -327,7 +327,7 @@ class TestEnds:
         speak(PiperTts(tones), "Hello.")
         for thread in threading.enumerate():
             if thread.name == "Piper":
-                thread.join(2)
+                thread.join(30)
                 assert not thread.is_alive()
 
     def test_a_failure_inside_a_unit_says_nothing_of_its_words(

@@ -84,7 +84,7 @@ def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
 
     def hold(_engine: list[str]) -> None:
         begun.set()
-        assert go.wait(5)
+        assert go.wait(30)
 
     def job(name: str) -> Callable[[list[str]], None]:
         return lambda engine: engine.append(name)
@@ -97,14 +97,14 @@ def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
             thread.submit(in_parts, 3)
 
     thread.submit(hold)
-    assert begun.wait(5)
+    assert begun.wait(30)
     thread.submit(lambda _: ended.set(), 9)
     thread.submit(job("late"), 5)
     thread.submit(in_parts, 3)
     thread.submit(job("one"), 1)
     thread.submit(job("two"), 1)
     go.set()
-    assert ended.wait(5)
+    assert ended.wait(30)
     assert order == ["one", "two", "part", "short", "part", "part", "late"]
     thread.give_up()
 

@@ -368,3 +368,10 @@ def test_keys_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "CanonicalRequest" not in caplog.text
     assert ASKED not in caplog.text
     assert "Everest" not in caplog.text
+
+
+def test_an_answer_to_a_prompt_ends_at_a_stop() -> None:
+    pieces = [wrapped(generation=text, stop_reason=None) for text in ("Mount.", "<|eot", "_id|>And then?")]
+    heard, body, _ = asked(answer(*pieces), model=LLAMA, api="invoke", prompt=lambda _: "Hello", stops=("<|eot_id|>",))
+    assert [e for e in heard if isinstance(e, Token | Finished)] == [Token("Mount."), Finished("stop_sequence")]
+    assert body["prompt"] == "Hello"

@@ -729,3 +729,17 @@ def test_a_missing_extra_is_named(file: str, package: str, monkeypatch: pytest.M
     assert spec.loader is not None
     with pytest.raises(ImportError, match=r"pip install 'repartee\[grpc\]'"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_an_answer_ends_at_a_stop_and_the_call_is_cancelled() -> None:
+    async def main() -> None:
+        script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
+        async with serving(script) as triton:
+            model = TritonGrpcChat("near", triton.url, "m7", prompt=prompt, stops=("<|im_end|>",))
+            heard = [event async for event in model.stream(HELLO) if isinstance(event, Token | Finished)]
+            assert heard == [Token("Mount."), Finished("stop_sequence")]
+            async with asyncio.timeout(5):
+                await triton.left.wait()
+            await model.aclose()
+
+    in_loop(main())

@@ -378,3 +378,25 @@ def test_nobody_there() -> None:
         await model.aclose()
 
     asyncio.run(main())
+
+
+def test_an_answer_to_a_prompt_ends_at_a_stop_and_the_request_is_closed() -> None:
+    lines = [
+        b'data:{"index":1,"token":{"id":5,"text":"%s","logprob":-0.1,"special":false},"generated_text":null}\n\n' % text
+        for text in (b"Mount.", b"<|im_", b"end|>And then?")
+    ]
+
+    async def main() -> None:
+        async with serving_aws((HEAD, *(chunk(part(line)) for line in lines), Wait(20))) as server:
+            model = SageMakerChat(
+                "far", "e", region=REGION, url=server.url, prompt=lambda _: "Hello", stops=("<|im_end|>",)
+            )
+            assert [e for e in await ask(model) if isinstance(e, Token | Finished)] == [
+                Token("Mount."),
+                Finished("stop_sequence"),
+            ]
+            async with asyncio.timeout(5):
+                await server.left_at_s
+            await model.aclose()
+
+    asyncio.run(main())

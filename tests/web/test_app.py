@@ -265,6 +265,10 @@ def test_metrics_are_there_for_prometheus() -> None:
         assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
         assert "repartee_sessions 1.0" in response.text.splitlines()
         assert 'repartee_engine_ready{engine="scripted",stage="stt"} 1.0' in response.text
+        asked = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        response = await get(server, "/metrics", **asked)
+        assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+        assert response.text.endswith("# EOF\n")
 
     served(test)
 

@@ -214,3 +214,45 @@ def test_whoever_waits_for_room_is_let_go_at_the_end() -> None:
             listener.microphone.end()
 
     perform(scene, takes_s=0.1)
+
+
+def test_a_loop_that_was_held_up_reads_before_it_takes_it_for_silence() -> None:
+    async def scene(listener: Listener) -> None:
+        loop, microphone, reading = asyncio.get_running_loop(), listener.microphone, asyncio.Event()
+        await listener.speaks(200)
+        microphone._look.cancel()  # as if nothing ran for 300 ms: then the socket is looked at first, timers next
+        loop.call_at(loop.time() + 0.3, reading.set)
+        loop.call_at(loop.time() + 0.3, microphone._look_again, loop)
+        await reading.wait()
+        await microphone.deliver(loud(24 * 300), REPLY_RATE_HZ)
+        await microphone.settle()
+
+    listener = perform(scene)
+    assert not any(frame.invented for _, frame in listener.frames)
+
+
+def test_while_sound_comes_no_timer_is_set_for_each_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    armed: list[float] = []
+    original = ClientMicrophone._look_again
+
+    def counted(self: ClientMicrophone, loop: asyncio.AbstractEventLoop) -> None:
+        armed.append(loop.time())
+        original(self, loop)
+
+    monkeypatch.setattr(ClientMicrophone, "_look_again", counted)
+
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(2000)
+
+    perform(scene)
+    assert len(armed) <= 30  # of a hundred frames
+
+
+def test_a_backlog_of_small_blocks_is_heard_as_it_is_read() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(200)
+        for number in range(50):
+            await listener.microphone.deliver(loud(24 * 20), REPLY_RATE_HZ)
+            assert len(listener.frames) >= 9 + number  # one turn of the loop is never the whole backlog
+
+    perform(scene)

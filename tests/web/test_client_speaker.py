@@ -463,3 +463,26 @@ def test_whatever_happens_what_is_told_was_sent_before_and_only_grows(
         assert storm.shut or len(stream) == storm.given_ms * 24
 
     perform(scene, trusted=trusted)
+
+
+def test_while_nothing_is_played_nobody_wakes() -> None:
+    async def main() -> int:
+        client = Client()
+        steps = 0
+        loop = asyncio.get_running_loop()
+        real = loop.call_at
+
+        def counted(*args: object, **kwargs: object) -> asyncio.TimerHandle:
+            nonlocal steps
+            steps += 1
+            return real(*args, **kwargs)  # type: ignore[arg-type]
+
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(client.speaker.run())
+            await asyncio.sleep(0.1)
+            loop.call_at = counted  # type: ignore[method-assign]
+            await asyncio.sleep(5)
+            running.cancel()
+        return steps
+
+    assert run_virtual(main()) <= 2

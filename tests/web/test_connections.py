@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from served import Caller, ScriptedWorkshop, Served, calling, eventually, real_engines, served, settings_for
+from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -47,6 +48,7 @@ async def gone(server: Served) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_a_client_that_lost_its_connection_gets_the_rest_of_the_reply(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
@@ -175,7 +177,7 @@ def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypa
                 for _ in range(8):
                     visits.create_task(visit(server))
             await gone(server)
-            await eventually(lambda: len(asyncio.all_tasks()) == before)
+            await eventually(lambda: len(asyncio.all_tasks()) <= before)
             assert [ears.closed for ears in script.ears].count(False) <= 1  # kept for whoever comes next
             assert len(server.records()) == 8
             assert server.value("repartee_session_seconds_count") == 8
@@ -204,6 +206,7 @@ def test_engines_that_cannot_be_made_ready_for_the_next_do_not_harm_this_one(
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.1)
 
@@ -243,6 +246,7 @@ async def spoken_turn(caller: Caller) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
@@ -264,6 +268,7 @@ def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +300,7 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "SEND_TIMEOUT_S", 60)
     read = 0
@@ -328,6 +334,7 @@ def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, m
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> None:
     async def main() -> None:
         late_s: list[float] = []

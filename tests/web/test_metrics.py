@@ -1,14 +1,17 @@
 """What Prometheus is told."""
 
 import asyncio
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from virtual_time import run_virtual
 
 from assistant.latency import Share
-from assistant.record import TracedEvent, TurnRecord
+from assistant.record import TracedAnswer, TracedEvent, TurnRecord
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
 
@@ -16,6 +19,7 @@ TURN = TurnRecord(
     schema=1,
     conversation="c",
     turn=1,
+    trace_id="0af7651916cd43dd8448eb211c80319c",
     started_at="2026-01-01T00:00:00Z",
     outcome="answered",
     rough=False,
@@ -28,6 +32,7 @@ TURN = TurnRecord(
     no_latency_reason=None,
     stages={"endpoint_wait": Share(407.0, 0.0), "tts": Share(28.0, 0.0)},
     spans=(),
+    answers=(),
     events=(TracedEvent("dropped", 1.0, "attempt 1: voice"), TracedEvent("commit", 2.0, "attempt 2")),
     attempts=2,
     hearings=(),
@@ -112,7 +117,7 @@ def test_two_servers_in_one_process_count_apart() -> None:
     one, other = Metrics(), Metrics()
     one.session_began()
     assert value(other, "repartee_sessions") == 0
-    assert b"repartee_sessions 1.0" in one.text()
+    assert b"repartee_sessions 1.0" in one.text()[0]
 
 
 def test_a_stall_of_the_event_loop_is_seen() -> None:
@@ -135,3 +140,119 @@ def test_a_stall_of_the_event_loop_is_seen() -> None:
     assert count >= 7
     assert value(metrics, "repartee_event_loop_lag_seconds_bucket", le="0.1") == count - 1
     assert value(metrics, "repartee_event_loop_lag_seconds_sum") == pytest.approx(0.15)
+
+
+# ---- exemplars ----
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+
+
+def exemplars(text: str) -> list[tuple[str, dict[str, str], float]]:
+    """(sample, its labels, trace id and value) of every sample with an exemplar, as Prometheus reads them."""
+    return [
+        (sample.name, {**sample.labels, **sample.exemplar.labels}, sample.exemplar.value)
+        for family in text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+        if sample.exemplar is not None
+    ]
+
+
+def test_who_reads_openmetrics_is_led_from_a_bucket_to_its_last_turn() -> None:
+    metrics = Metrics()
+    metrics.turn(TURN)
+    metrics.turn(replace(TURN, trace_id="f" * 32))
+    text, content_type = metrics.text(OPENMETRICS)
+    assert content_type.startswith("application/openmetrics-text")
+    found = exemplars(text.decode())
+    assert ("repartee_response_latency_seconds_bucket", {"le": "0.45", "trace_id": "f" * 32}, 0.435) in found
+    stage = {"le": "0.5", "stage": "endpoint_wait", "trace_id": "f" * 32}
+    assert ("repartee_stage_seconds_bucket", stage, 0.407) in found
+
+
+def test_who_does_not_gets_plain_text_without_exemplars() -> None:
+    metrics = Metrics()
+    metrics.turn(TURN)
+    for accept in ("", "*/*", "text/html", "text/plain;version=0.0.4"):
+        text, content_type = metrics.text(accept)
+        assert content_type.startswith("text/plain")
+        assert b"trace_id" not in text
+        assert b"# EOF" not in text
+
+
+# ---- tokens, exports ----
+
+
+def test_tokens_are_counted_and_those_of_dropped_attempts_once_more_as_wasted() -> None:
+    answer = TracedAnswer(
+        attempt=1, by="near", asked_ms=0.0, first_token_ms=1.0, ended_ms=2.0, reason="stop", prompt_tokens=100,
+        completion_tokens=10, cached_tokens=80, pieces=10, sound_ms=0.0, voice_ms=0.0, dropped=True,
+    )  # fmt: skip
+    uncounted = replace(answer, prompt_tokens=None, completion_tokens=None, cached_tokens=None, dropped=False)
+    metrics = Metrics()
+    metrics.turn(replace(TURN, answers=(answer, replace(answer, attempt=2, dropped=False), uncounted)))
+    kinds = ("prompt", "cached", "completion", "wasted")
+    assert [value(metrics, "repartee_llm_tokens_total", kind=kind) for kind in kinds] == [200, 160, 20, 110]
+
+
+def test_turns_whose_spans_were_lost_are_shown() -> None:
+    metrics = Metrics()
+    assert value(metrics, "repartee_exports_dropped") == 0
+    metrics.watch_export(lambda: 7)
+    assert value(metrics, "repartee_exports_dropped") == 7
+
+
+# ---- the dashboard ----
+
+DASHBOARD = json.loads((Path(__file__).parent.parent.parent / "deploy" / "grafana.json").read_text(encoding="utf-8"))
+ASKED = [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", [])]
+CHOSEN = [chosen["query"]["query"] for chosen in DASHBOARD["templating"]["list"] if chosen["type"] == "query"]
+
+
+def served() -> dict[str, set[str]]:
+    """By name of every sample that /metrics can have: its labels."""
+    metrics = Metrics()
+    metrics.session_refused("server_full")
+    metrics.request_refused("foreign_origin")
+    metrics.wire_error("invalid_json")
+    metrics.trouble("connection")
+    metrics.engines([EngineState("tts", "ready", "espeak-ng", fallback=True)])
+    metrics.turn(TURN)
+    return {
+        sample.name: set(sample.labels) | {"job", "instance"}
+        for family in metrics.registry.collect()
+        for sample in family.samples
+    }
+
+
+def test_the_dashboard_asks_for_what_is_served_and_shows_all_of_it() -> None:
+    names = served()
+    asked = {name for expr in (*ASKED, *CHOSEN) for name in re.findall(r"repartee_\w+", expr)}
+    assert asked <= set(names)
+    shown = {re.sub(r"_(bucket|sum|count|total)$", "", name) for name in asked}
+    assert shown == {family.name for family in Metrics().registry.collect()}
+
+
+def test_the_dashboard_asks_by_labels_and_buckets_that_there_are() -> None:
+    names = served()
+    for expr in ASKED:
+        for name, matchers in re.findall(r"(repartee_\w+)\{([^}]*)\}", expr):
+            assert set(re.findall(r"(\w+)=", matchers)) <= names[name] | {"le"}
+            for bound in re.findall(r'le="([^"]+)"', matchers):
+                assert float(bound) in LATENCY_BUCKETS_S
+        for labels in re.findall(r"by \(([^)]*)\)", expr):
+            known = set().union(*(names[name] for name in re.findall(r"repartee_\w+", expr))) | {"le"}
+            assert {label.strip() for label in labels.split(",")} <= known
+
+
+def test_the_dashboards_panels_do_not_overlap_and_each_has_its_own_number() -> None:
+    cells = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for at in [panel["gridPos"]]
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    numbers = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(numbers) == len(set(numbers))

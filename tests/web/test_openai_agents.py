@@ -13,7 +13,7 @@ from served import WHAT_TIME, Pace, eventually, in_real_time, real_engines, reco
 
 from audio.units import REPLY_RATE_HZ, Pcm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]  # in real time, and perhaps once more
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, and perhaps once more
 
 PIECE = 480
 
@@ -41,7 +41,7 @@ class Listener:
         return [one for one in self.events if one.type == kind]
 
     async def until(self, kind: str, count: int = 1) -> Any:
-        async with asyncio.timeout(12):
+        async with asyncio.timeout(30):
             while len(found := self.told(kind)) < count:
                 self._came.clear()
                 await self._came.wait()

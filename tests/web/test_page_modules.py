@@ -11,7 +11,7 @@ from scripted_server import Reply, Script, serving
 
 from audio.level import audible_onset
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from audio.level import audible_onset
 from audio.resample import to_pcm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]  # in real time
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 AGREE_MS = 60
 """Page, trace and tape: what the issue names."""

@@ -12,7 +12,7 @@ from page_browser import Tape, begin_tape, chromium, likeness, read_tape, record
 from playwright.sync_api import Browser, Page
 from scripted_server import Reply, Script, Server, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 SPOKEN_S = (1.0, 2.6)
 """Where in the fake microphone's sound the person speaks."""
@@ -72,7 +72,7 @@ def start(page: Page) -> None:
 
 
 def reach(page: Page, phase: str) -> None:
-    page.wait_for_selector(f"body[data-phase={phase}]", timeout=8000)
+    page.wait_for_selector(f"body[data-phase={phase}]", timeout=20_000)
 
 
 def loud_frames(sound: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.intp]]:

@@ -9,7 +9,7 @@ from page_browser import chromium, until
 from playwright.sync_api import Browser, Page
 from scripted_server import Reply, Script, Server, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The server as a process: how it begins, what it refuses, how it ends."""
 
+import gc
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from stopwatch import Stopwatch
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -21,7 +23,7 @@ from websockets.typing import Origin
 from assistant.config import ConfigError
 from assistant.settings import DEFAULTS, KEYS, ServerSection
 from web.listener import listen
-from web.serve import token_of
+from web.serve import keep_what_is_loaded, token_of
 
 ROOT = Path(__file__).parent.parent.parent
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -245,3 +247,14 @@ def test_the_program_turns_that_into_one_line() -> None:
     assert done.stderr == (
         "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them.\n"
     )
+
+
+def test_what_is_loaded_is_not_looked_at_again() -> None:
+    loaded = [[number] for number in range(1000)]
+    before = gc.get_freeze_count()
+    keep_what_is_loaded()
+    try:
+        assert gc.get_freeze_count() >= before + len(loaded)
+        assert not any(one is loaded for one in gc.get_objects())
+    finally:
+        gc.unfreeze()

@@ -2,7 +2,14 @@
 
 import { by, make } from "./page.js";
 
-const DOES = { vad: "notices speech", turn: "notices its end", stt: "hears", llm: "thinks", tts: "speaks" };
+const DOES = {
+  vad: "notices speech",
+  turn: "notices its end",
+  stt: "hears",
+  llm: "thinks",
+  tools: "looks things up",
+  tts: "speaks",
+};
 const IN_ORDER = Object.keys(DOES);
 const NAMED = new Set(["stt", "llm", "tts"]); // in the line at the top; the others only in the list
 

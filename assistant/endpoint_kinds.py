@@ -1,0 +1,210 @@
+"""From one [[llm.endpoints]] to the client of its service, by its kind. Each is imported on use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypedDict
+
+from assistant.endpoint_settings import EndpointKind, EndpointSection
+from assistant.settings import LlmSection
+from llm.chat import ChatModel, Message
+
+if TYPE_CHECKING:
+    from llm.chat_template import ChatTemplate
+
+
+class Limits(TypedDict):
+    """What every client is told of waits and answers, as LlmSection has it."""
+
+    first_token_timeout_s: float
+    token_gap_timeout_s: float
+    connect_timeout_s: float
+    max_tokens: int
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a client is made from.
+
+    Attributes:
+        key: The endpoint's; None where it has none.
+    """
+
+    endpoint: EndpointSection
+    key: str | None
+    limits: Limits
+
+
+def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str]) -> ChatModel:
+    """The client of an endpoint, not loaded yet.
+
+    Raises ValueError, in one line that names the endpoint and the remedy: a key or an extra is missing, or a setting
+    can never work.
+    """
+    key = environ.get(endpoint.api_key_env) if endpoint.api_key_env else None
+    if endpoint.api_key_env and not key:
+        raise ValueError(
+            f"endpoint {endpoint.name}: the environment variable {endpoint.api_key_env} is not set; "
+            "put the key there, or remove api_key_env if it needs none."
+        )
+    limits = Limits(
+        first_token_timeout_s=settings.first_token_timeout_s,
+        token_gap_timeout_s=settings.token_gap_timeout_s,
+        connect_timeout_s=settings.connect_timeout_s,
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+    )
+    try:
+        return _MAKERS[endpoint.kind](_Order(endpoint, key or None, limits))
+    except ImportError as error:
+        raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
+
+
+def address_of(endpoint: EndpointSection) -> str:
+    """Where the endpoint is asked, as an address with a scheme; AWS's by the region where none is set.
+
+    Raises ValueError where neither is known.
+    """
+    if endpoint.url or not endpoint.on_aws:
+        return endpoint.url
+    # Imported on use: its neighbours look for botocore.
+    from llm.aws_request import BEDROCK, SAGEMAKER, region_of  # noqa: PLC0415
+    from llm.aws_sdk import demand_sdk  # noqa: PLC0415
+
+    demand_sdk(endpoint.name)
+    api = SAGEMAKER if endpoint.kind == "sagemaker" else BEDROCK
+    return api.url(region_of(endpoint.name, endpoint.region or None, endpoint.profile or None))
+
+
+def _openai(order: _Order) -> ChatModel:
+    from llm.openai import OpenAIChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=order.key, **order.limits)
+
+
+def _tgi(order: _Order) -> ChatModel:
+    from llm.tgi import TgiChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    return TgiChat(
+        endpoint.name,
+        endpoint.url,
+        model=endpoint.model,
+        template=_template(endpoint),
+        bos=endpoint.bos,
+        now=_local_now,
+        api_key=order.key,
+        **order.limits,
+    )
+
+
+def _triton(order: _Order) -> ChatModel:
+    from llm.triton import BACKENDS, TritonChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    return TritonChat(
+        endpoint.name,
+        endpoint.url,
+        endpoint.model,
+        template=_template(endpoint),
+        version=endpoint.version,
+        inputs=BACKENDS[endpoint.backend],
+        echo=endpoint.echo,
+        bos=endpoint.bos,
+        now=_local_now,
+        api_key=order.key,
+        **order.limits,
+    )
+
+
+def _grpc(order: _Order) -> ChatModel:
+    from llm.grpc_triton import TritonGrpcChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    template = _template(endpoint)
+    return TritonGrpcChat(
+        endpoint.name,
+        endpoint.url,
+        endpoint.model,
+        prompt=_prompt(template, endpoint),
+        stops=template.stops,
+        version=endpoint.version,
+        backend=endpoint.backend,
+        details=endpoint.details,
+        keepalive_s=endpoint.keepalive_s or None,
+        ca_file=Path(endpoint.ca_file).expanduser() if endpoint.ca_file else None,
+        api_key=order.key,
+        **order.limits,
+    )
+
+
+def _sagemaker(order: _Order) -> ChatModel:
+    from llm.sagemaker import SageMakerChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    template = _template(endpoint) if endpoint.template else None
+    return SageMakerChat(
+        endpoint.name,
+        endpoint.model,
+        payload=endpoint.payload,
+        prompt=None if template is None else _prompt(template, endpoint),
+        stops=() if template is None else template.stops,
+        inference_component=endpoint.inference_component or None,
+        target_variant=endpoint.target_variant or None,
+        region=endpoint.region or None,
+        profile=endpoint.profile or None,
+        url=endpoint.url or None,
+        **order.limits,
+    )
+
+
+def _bedrock(order: _Order) -> ChatModel:
+    from llm.bedrock import BedrockChat  # noqa: PLC0415
+
+    endpoint = order.endpoint
+    template = _template(endpoint) if endpoint.template else None
+    return BedrockChat(
+        endpoint.name,
+        endpoint.model,
+        api=endpoint.api,
+        family=None if endpoint.family == "auto" else endpoint.family,
+        prompt=None if template is None else _prompt(template, endpoint),
+        stops=() if template is None else template.stops,
+        cache=endpoint.cache,
+        latency=endpoint.latency,
+        region=endpoint.region or None,
+        profile=endpoint.profile or None,
+        url=endpoint.url or None,
+        **order.limits,
+    )
+
+
+_MAKERS: Mapping[EndpointKind, Callable[[_Order], ChatModel]] = MappingProxyType(
+    {
+        "openai": _openai,
+        "tgi": _tgi,
+        "triton": _triton,
+        "grpc": _grpc,
+        "sagemaker": _sagemaker,
+        "bedrock": _bedrock,
+    }
+)
+
+
+def _template(endpoint: EndpointSection) -> "ChatTemplate":
+    from llm.chat_template import load_template  # noqa: PLC0415
+
+    named = endpoint.template
+    return load_template(endpoint.name, str(Path(named).expanduser()) if "~" in named else named, now=_local_now())
+
+
+def _prompt(template: "ChatTemplate", endpoint: EndpointSection) -> Callable[[Sequence[Message]], str]:
+    return lambda messages: template.prompt(messages, now=_local_now(), bos=endpoint.bos)
+
+
+def _local_now() -> datetime:
+    return datetime.now().astimezone()

@@ -1,0 +1,86 @@
+"""The steps of one new connection to a service, timed: its name, TCP, TLS."""
+
+import asyncio
+import ssl
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+CONNECT_TIMEOUT_S = 3.0
+
+_PORTS = {"https": 443, "grpc": 8001, "grpcs": 443}
+_SECURE = frozenset({"https", "grpcs"})
+
+
+@dataclass(slots=True)
+class Handshake:
+    """What became known, step by step.
+
+    Attributes:
+        lookup_ms: Looking up its name.
+        connect_ms: The TCP handshake: one round trip.
+        tls_ms: The TLS handshake; None without TLS.
+        proxy: Whether a proxy lies between, so that these three were not measured.
+    """
+
+    lookup_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    proxy: bool = False
+
+
+async def shake_hands(address: str, ca_file: str = "") -> Handshake:
+    """Time the steps of a new connection. What fails here leaves its figures out: who asks next is told why.
+
+    Args:
+        address: With http://, https://, grpc:// or grpcs://.
+        ca_file: PEM file of the certificates to trust; "" for the usual ones.
+    """
+    made = Handshake()
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    made.proxy = _goes_through_proxy(parts.scheme, host)
+    if made.proxy:
+        return made
+    loop = asyncio.get_running_loop()
+    port = parts.port or _PORTS.get(parts.scheme, 80)
+    with suppress(OSError, TimeoutError):
+        trusted = _trusted(ca_file) if parts.scheme in _SECURE else None
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            began_s = loop.time()
+            addresses = await loop.getaddrinfo(host, port, type=1)
+            made.lookup_ms = (loop.time() - began_s) * 1000
+            began_s = loop.time()
+            _, writer = await asyncio.open_connection(str(addresses[0][4][0]), port)
+            try:
+                made.connect_ms = (loop.time() - began_s) * 1000
+                if trusted is not None:
+                    began_s = loop.time()
+                    await writer.start_tls(trusted, server_hostname=host)
+                    made.tls_ms = (loop.time() - began_s) * 1000
+            finally:
+                writer.close()
+    return made
+
+
+def _trusted(ca_file: str) -> ssl.SSLContext:
+    if not ca_file:
+        return httpx.create_ssl_context()
+    return ssl.create_default_context(cafile=str(Path(ca_file).expanduser()))
+
+
+def _goes_through_proxy(scheme: str, host: str) -> bool:
+    """As the clients read the environment; never for this machine."""
+    with suppress(ValueError):
+        if ip_address(host).is_loopback:
+            return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return False
+    proxies = urllib.request.getproxies()
+    asked = {"grpc": "http", "grpcs": "https"}.get(scheme, scheme)
+    return (asked in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host)

@@ -1,0 +1,99 @@
+"""What a long history loses: whole turns, many at a time, and rarely."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.conversation import Conversation
+from assistant.forgetting import Limits, first_kept, tokens_of
+from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used
+from llm.chat import FunctionCall
+
+WIDE = Limits(turns=1000, tokens=1_000_000)
+
+
+def turn(number: int, words: str = "four byte words here", answer: str = "and as many back") -> list[Item]:
+    return [
+        Said(ItemId(f"u{number}"), words, spoken=True),
+        Answered(ItemId(f"a{number}"), answer),
+    ]
+
+
+def turns(count: int) -> list[Item]:
+    return [item for number in range(count) for item in turn(number)]
+
+
+def test_nothing_goes_while_there_is_room() -> None:
+    assert first_kept(turns(20), Limits(20, 10_000)) == 0
+    assert first_kept([], Limits(1, 1)) == 0
+
+
+def test_one_turn_too_many_takes_the_older_half() -> None:
+    items = turns(21)
+    assert items[first_kept(items, Limits(20, 10_000))].id == "u11"
+
+
+def test_one_token_too_many_takes_half_of_them() -> None:
+    items = turns(30)
+    each = sum(tokens_of(item) for item in turn(0))
+    kept = items[first_kept(items, Limits(1000, 30 * each - 1)) :]
+    assert isinstance(kept[0], Said)
+    assert sum(map(tokens_of, kept)) == 14 * each
+
+
+def test_the_newest_turn_stays_however_long_it_is() -> None:
+    items = [*turns(3), *turn(3, "word " * 1000)]
+    assert items[first_kept(items, Limits(20, 100))].id == "u3"
+
+
+def test_a_turn_that_was_gone_on_with_stays_whole() -> None:
+    more = Said(ItemId("more"), "and more", spoken=True, continues=True)
+    items = [*turns(2), more, *turn(2)]
+    assert items[first_kept(items, Limits(1, 10_000))].id == "u2"
+
+
+@pytest.mark.parametrize(
+    ("item", "tokens"),
+    [
+        (Said(ItemId("i"), "abcd", spoken=True), 5),
+        (Said(ItemId("i"), "abcde", spoken=True), 6),
+        (Said(ItemId("i"), "", spoken=True), 0),
+        (Said(ItemId("i"), "\udc80", spoken=True), 5),
+        (Instructed(ItemId("i"), "ä" * 4), 6),
+        (Called(ItemId("i"), "c", "abcd", "{}{}"), 6),
+        (Returned(ItemId("i"), "c", "abcdefgh"), 6),
+        (Answered(ItemId("i"), "abcd", used=(Used(FunctionCall("c", "ab", "{}"), "abcd", 0),)), 15),
+    ],
+)
+def test_tokens_are_estimated(item: Item, tokens: int) -> None:
+    assert tokens_of(item) == tokens
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 400)), max_size=60),
+    st.integers(1, 30),
+    st.integers(100, 3000),
+)
+def test_what_is_kept_fits_and_begins_with_a_turn(parts: list[tuple[bool, int]], most: int, tokens: int) -> None:
+    items: list[Item] = []
+    for number, (said, length) in enumerate(parts):
+        item_id = ItemId(f"i{number}")
+        items.append(Said(item_id, "x" * length, spoken=True) if said else Answered(item_id, "x" * length))
+    first = first_kept(items, Limits(most, tokens))
+    kept = items[first:]
+    begins = [item for item in kept if isinstance(item, Said)]
+    assert len(begins) <= most
+    assert first == 0 or isinstance(kept[0], Said)
+    assert sum(map(tokens_of, kept)) <= tokens or len(begins) <= 1
+
+
+def test_the_beginning_moves_rarely() -> None:
+    conversation = Conversation("Be brief.", max_turns=20, max_tokens=2000)
+    moves, beginning = 0, None
+    for number in range(200):
+        conversation.said(conversation.reserve(), f"question {number} of a long evening")
+        first = conversation.items[0].id
+        moves += beginning is not None and first != beginning
+        beginning = first
+        assert len(conversation.items) <= 20
+    assert moves == 17, "every eleventh turn"

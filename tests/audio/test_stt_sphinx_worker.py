@@ -1,0 +1,72 @@
+"""What the recognizer's process answers to its messages, without a decoder."""
+
+import pytest
+
+from audio.stt import sphinx_worker
+from audio.stt.sphinx_pair import Verdict
+from audio.stt.sphinx_wire import Kind, LoadOrder, LoadReport, Message, pack_order, unpack_heard
+from audio.stt.sphinx_worker import Worker
+from audio.units import MIC_RATE_HZ
+
+TENTH = bytes(2 * (MIC_RATE_HZ // 10))
+
+
+class CountingPair:
+    """Hears as many words as tenths of a second."""
+
+    cmn = ""
+
+    def __init__(self, _commands: object, _cmn: str) -> None:
+        self.tenths = 0
+
+    def report(self, version: str) -> LoadReport:
+        return LoadReport(version=version, kept=0, left_out=0, missing=0)
+
+    def start(self) -> None:
+        self.tenths = 0
+
+    def feed(self, pcm: bytes) -> None:
+        self.tenths += len(pcm) // len(TENTH)
+
+    def verdict(self) -> Verdict:
+        return Verdict(" ".join(["word"] * self.tenths), rough=False)
+
+    def drop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    monkeypatch.setattr(sphinx_worker, "SphinxPair", CountingPair)
+    return []
+
+
+def opened(sent: list[Message]) -> Worker:
+    worker = Worker(sent.append)
+    worker.take(Message(Kind.LOAD, payload=pack_order(LoadOrder(commands=[], cmn=""))))
+    worker.take(Message(Kind.OPEN, 1))
+    sent.clear()
+    return worker
+
+
+def test_partial_words_come_with_every_tenth_of_a_second(sent: list[Message]) -> None:
+    worker = opened(sent)
+    for _ in range(3):
+        worker.take(Message(Kind.AUDIO, 1, payload=TENTH))
+    assert [unpack_heard(message.payload).text for message in sent] == ["word", "word word", "word word word"]
+
+
+def test_one_that_is_behind_tells_no_partial_words_and_the_final_ones_are_of_everything(sent: list[Message]) -> None:
+    worker = opened(sent)
+    for _ in range(3):
+        worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
+    assert sent == []
+    worker.take(Message(Kind.WORDS, 1, 7))
+    assert [(message.request, unpack_heard(message.payload).text) for message in sent] == [(7, "word word word")]
+
+
+def test_one_that_has_caught_up_tells_them_again(sent: list[Message]) -> None:
+    worker = opened(sent)
+    worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
+    worker.take(Message(Kind.AUDIO, 1, payload=TENTH[:-2]))
+    assert [unpack_heard(message.payload).samples for message in sent] == [2 * (MIC_RATE_HZ // 10) - 1]

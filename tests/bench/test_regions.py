@@ -1,0 +1,23 @@
+"""The comparison of places: what distance adds on a warm connection, and on one that is not."""
+
+import asyncio
+
+import pytest
+
+from bench.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_turn_pays_the_round_trip_once_and_without_warmth_three_times() -> None:
+    asked = asyncio.run(compare(3))
+    assert [each.figures.endpoint.name for each in asked] == ["edge", "near", "far"]
+    for place, each in zip(PLACES, asked, strict=True):
+        assert each.figures.problem == ""
+        first_ms = each.figures.first_token_ms(50)
+        assert first_ms is not None
+        assert first_ms >= place.manner.ttft_ms + place.round_trip_ms - 1
+        assert each.cold_ms >= first_ms + (SETUP_ROUND_TRIPS - 0.5) * place.round_trip_ms - 20
+    edge, _, far = (each.figures.first_token_ms(50) or 0.0 for each in asked)
+    assert far - edge > 100
+    assert table(asked).count("\n") == 5

@@ -1,0 +1,118 @@
+"""Tools and a model that calls them, for rehearsals: scripted, and on virtual time."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from rehearsal import ScriptedModel
+
+from assistant.tools import ToolError
+from llm.chat import (
+    PLAIN,
+    ChatEvent,
+    ChatOptions,
+    Finished,
+    Function,
+    FunctionCall,
+    Message,
+    Queued,
+    Sent,
+    Token,
+)
+from llm.openai_messages import message_json, options_json
+
+WEATHER = Function("home_weather", "The weather at a place.", '{"type":"object","properties":{"place":{}}}')
+ADD = Function("home_add", "Put something on the list.", '{"type":"object"}')
+
+
+@dataclass(slots=True)
+class ScriptedTools:
+    """Answers every call alike, after a while."""
+
+    takes_s: float = 0.2
+    result: str = "sunny"
+    fails: bool = False
+    functions: tuple[Function, ...] = (WEATHER, ADD)
+    called: list[tuple[float, str, str]] = field(default_factory=list)  # when, which, with what
+    returned: int = 0
+    cancelled: int = 0
+    listening: int = 0
+
+    async def call(self, name: str, arguments: str) -> str:
+        loop = asyncio.get_running_loop()
+        self.called.append((loop.time(), name, arguments))
+        try:
+            await asyncio.sleep(self.takes_s)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.fails:
+            raise ToolError("the tool server home is not there at the moment; say so")
+        self.returned += 1
+        return self.result
+
+    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
+        self.listening += 1
+
+        def leave() -> None:
+            self.listening -= 1
+
+        return leave
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """An answer that says something, then calls; for a model that calls."""
+
+    calls: tuple[tuple[str, str], ...]
+    text: str = ""
+
+
+def calls(name: str = "home_weather", arguments: str = '{"place":"here"}', text: str = "") -> Calls:
+    return Calls(((name, arguments),), text)
+
+
+@dataclass(slots=True)
+class CallingModel(ScriptedModel):
+    """Answers by what it is asked: a rule tells the answer from the messages. Keeps what was asked as on the wire."""
+
+    rule: Callable[[Sequence[Message], ChatOptions], str | Calls] = lambda _messages, _options: "Yes."
+    wired: list[str] = field(default_factory=list)
+    options: list[ChatOptions] = field(default_factory=list)
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        self.asked.append(tuple(messages))
+        self.options.append(options)
+        # As an OpenAI-compatible service would get it, what comes first in a prompt first.
+        self.wired.append(json.dumps(options_json(options).get("tools")) + "".join(map(as_text, messages)))
+        answer = self.rule(messages, options)
+        answer = answer if isinstance(answer, Calls) else Calls((), answer)
+        finished = False
+        try:
+            yield Queued()
+            yield Sent(0.01)
+            await asyncio.sleep(self.first_token_ms / 1000)
+            for number, word in enumerate(answer.text.split(" ") if answer.text else []):
+                yield Token(word if number == 0 else f" {word}")
+                await asyncio.sleep(self.token_ms / 1000)
+            for number, (name, arguments) in enumerate(answer.calls):
+                yield FunctionCall(f"call_{number}", name, arguments)  # the same names in every answer, as some do
+            yield Finished("tool_calls" if answer.calls else "stop", 100, 10, cached_tokens=50)
+            finished = True
+        finally:
+            self.cancelled += not finished
+
+
+def as_text(message: Message) -> str:
+    return json.dumps(message_json(message)) + "\n"
+
+
+def last_user(messages: Sequence[Message]) -> int:
+    """Where the last message of the user stands."""
+    return max(at for at, message in enumerate(messages) if message.role == "user")
+
+
+def looked_up(messages: Sequence[Message]) -> bool:
+    """Whether a tool has returned since the user spoke last."""
+    return any(message.role == "tool" for message in messages[last_user(messages) :])

@@ -1,0 +1,109 @@
+"""Whole conversations with a model that calls a tool: a real MCP server, the real server and the real demo."""
+
+import asyncio
+import io
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
+from rich.console import Console
+from served import WHAT_TIME, calling, real_engines, served
+
+from assistant.config import load_settings
+from assistant.demo import demo
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).parent.parent / "mcp_program.py"
+SERVERS = f"""tools.servers=[{{name = "home", command = "'{sys.executable}' '{PROGRAM}'", only = "weather wait"}}]"""
+
+
+def calls(name: str, arguments: str) -> Script:
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    body = event(role="assistant", tool_calls=[call]) + event(finish="tool_calls") + DONE
+    return (HEAD, chunk(body), LAST_CHUNK)
+
+
+@dataclass
+class CallingServer(Server):
+    """Calls a tool whenever the user has spoken, and answers once it has returned."""
+
+    call: Script = ()
+
+    def _next_script(self) -> Script:
+        last = json.loads(self.seen[-1].body)["messages"][-1]
+        return answer("It is sunny in Rome.") if last["role"] == "tool" else self.call
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(post.body) for post in self.posts]
+
+
+@asynccontextmanager
+async def model_that_calls(name: str, arguments: str) -> AsyncGenerator[CallingServer]:
+    server = CallingServer([()], call=calls(name, arguments))
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield server
+    finally:
+        listener.close()
+        await server.hang_up()
+
+
+def test_a_client_hears_what_the_tool_returned(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with (
+            model_that_calls("home_weather", '{"place": "Rome"}') as llm,
+            served(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
+            calling(server) as caller,
+        ):
+            await caller.asks("What is the weather in Rome?")
+            done = await caller.until("response.done")
+            assert done["response"]["status"] == "completed"
+            (item,) = done["response"]["output"]  # the call was none of the client's business
+            assert item["content"][0]["transcript"] == "It is sunny in Rome."
+            assert caller.sound_ms > 500
+
+            first, second = llm.bodies
+            assert [tool["function"]["name"] for tool in first["tools"]] == ["home_wait", "home_weather"]
+            assert second["tools"] == first["tools"]
+            assert second["messages"][: len(first["messages"])] == first["messages"]
+            assert second["messages"][-1] == {
+                "role": "tool",
+                "tool_call_id": "call_1",
+                "content": "In Rome it is sunny.",
+            }
+
+    asyncio.run(test())
+
+
+def test_a_recording_talks_with_it_and_every_turn_adds_up(tmp_path: Path) -> None:
+    """A tool of two seconds: the person is asked for a moment, and the latency is that of the reply."""
+    screen = io.StringIO()
+
+    async def test() -> list[dict[str, Any]]:
+        async with model_that_calls("home_wait", '{"seconds": 2}') as llm:
+            endpoint = f'llm.endpoints=[{{name = "near", url = "{llm.url}", model = "m"}}]'
+            overrides = [f"trace.dir={tmp_path}", "stt.engine=pocketsphinx", "tts.engine=espeak-ng", endpoint, SERVERS]
+            loaded = load_settings(Path(os.devnull), {}, [*overrides, "skills.before_llm=false"])
+            await demo(WHAT_TIME, tmp_path, loaded, os.environ, Console(file=screen, width=200))
+        return [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+
+    (record,) = asyncio.run(test())
+    assert "2 tools: home (2)" in screen.getvalue()
+    assert record["outcome"] == "answered"
+    names = [found["name"] for found in record["events"]]
+    assert names.count("tool") == names.count("moment") == 1
+    assert sum(stage["ms"] for stage in record["stages"].values()) == pytest.approx(
+        record["response_latency_ms"], abs=0.1
+    )
+    assert record["response_latency_ms"] > 2000
+    assert record["stages"]["queue"]["ms"] > 1900
