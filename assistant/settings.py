@@ -5,7 +5,7 @@ docs/configuration.md and the texts of errors come from here (tests/config_texts
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -367,7 +367,7 @@ class Settings:
     stt: SttSection = SttSection()
     llm: LlmSection = LlmSection()
     skills: SkillsSection = SkillsSection()
-    tools: ToolsSection = ToolsSection()
+    tools: ToolsSection = field(default_factory=ToolsSection)
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
     speaker: SpeakerSection = SpeakerSection()

@@ -106,16 +106,16 @@ class ToolRounds:
                         others = others or isinstance(event, FunctionCall)
                         yield event
             if not calls:
-                yield summed(self._finished)
-                return
+                break
             if number == self.settings.max_rounds:
                 raise self._endless()
-            yield ToolsCalled(self._finished[-1].reason)
+            yield ToolsCalled(self._finished[-1].reason if self._finished else "")
             await self.gate.wait()
             yield ToolsReturned(await self._results(calls))
-            if others:  # a client is to answer for its own functions first
-                yield summed(self._finished)
-                return
+            if others:
+                break  # a client is to answer for its own functions first
+        if self._finished:
+            yield summed(self._finished)
 
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
         """A client's wish to have something called is fulfilled with the first round; the last one is for answering."""

@@ -17,7 +17,6 @@ from assistant.turn_events import (
     Duck,
     Effects,
     Endpoint,
-    Event,
     Heard,
     Interrupt,
     Judged,
@@ -266,8 +265,3 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
 
 DECISIONS = frozenset(("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck"))
 """Events of a record that turn taking decided."""
-
-
-def is_event(item: Told) -> bool:
-    """Whether it is something that happened, rather than settings."""
-    return isinstance(item, Event)

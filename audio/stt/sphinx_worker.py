@@ -24,6 +24,7 @@ from audio.stt.sphinx_wire import (
 from audio.units import MIC_RATE_HZ
 
 _PARTIAL_EVERY_SAMPLES = MIC_RATE_HZ // 10
+_PARTIAL_WHILE_BEHIND_EVERY_SAMPLES = MIC_RATE_HZ // 2
 _WARM_UP = bytes(MIC_RATE_HZ)  # half a second of silence: touches the tables once
 _READ_BYTES = 65_536
 _SAMPLE_BYTES = 2
@@ -43,7 +44,8 @@ class Worker:
     def take(self, message: Message, *, behind: bool = False) -> None:
         """Do what a message says. Raises whatever the decoder raises.
 
-        `behind`: others have come already; then nobody is told partial words, which take the time of the final ones.
+        `behind`: others have come already; then partial words are told seldom, for they take the time of the final
+        ones.
         """
         if message.kind is Kind.LOAD:
             self._load(message)
@@ -86,7 +88,8 @@ class Worker:
             return
         self._pair.feed(message.payload)
         self._samples += samples
-        if not behind and self._samples - self._reported >= _PARTIAL_EVERY_SAMPLES:
+        every = _PARTIAL_WHILE_BEHIND_EVERY_SAMPLES if behind else _PARTIAL_EVERY_SAMPLES
+        if self._samples - self._reported >= every:
             self._tell(request=0)
 
     def _tell(self, request: int) -> None:

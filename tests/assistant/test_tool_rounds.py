@@ -193,6 +193,7 @@ def test_a_voice_during_a_moment_is_heard_out() -> None:
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
 
 
+@pytest.mark.slow
 def test_a_long_call_is_not_taken_for_being_stuck() -> None:
     piece = rehearsal(calling(), ScriptedTools(takes_s=25), length_ms=32000)
     piece.settings = SessionSettings(tools=ToolSettings(timeout_s=30, moment=""))

@@ -235,7 +235,7 @@ def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_demo_in_real_time_is_decided_again(tmp_path: Path) -> None:
-    command = [Path(sys.executable).with_name("repartee"), "demo", "--out", "out"]
+    command = [str(Path(sys.executable).with_name("repartee")), "demo", "--out", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()

@@ -56,13 +56,18 @@ def test_partial_words_come_with_every_tenth_of_a_second(sent: list[Message]) ->
     assert [unpack_heard(message.payload).text for message in sent] == ["word", "word word", "word word word"]
 
 
-def test_one_that_is_behind_tells_no_partial_words_and_the_final_ones_are_of_everything(sent: list[Message]) -> None:
+def test_one_that_is_behind_tells_partial_words_seldom_and_the_final_ones_are_of_everything(
+    sent: list[Message],
+) -> None:
     worker = opened(sent)
     for _ in range(3):
         worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
     assert sent == []
     worker.take(Message(Kind.WORDS, 1, 7))
     assert [(message.request, unpack_heard(message.payload).text) for message in sent] == [(7, "word word word")]
+    for _ in range(12):
+        worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
+    assert [len(unpack_heard(message.payload).text.split()) for message in sent[1:]] == [8, 13]
 
 
 def test_one_that_has_caught_up_tells_them_again(sent: list[Message]) -> None:
