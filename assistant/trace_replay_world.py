@@ -16,12 +16,14 @@ from assistant.trace_replay import Ask, Judgement, Played, Recorded, Source, voi
 from assistant.trace_replay_course import Change, Course, Given, Pace, Span
 from assistant.turn_events import (
     Commit,
+    Drop,
     Endpoint,
     Event,
     Heard,
     Interrupt,
     Judged,
     NotTranscribed,
+    OpenSegment,
     Partial,
     Playing,
     Prepare,
@@ -85,6 +87,7 @@ class _World:
     bound: dict[ReplyId, ReplyId] = field(default_factory=dict)  # recorded id → here, of what was the same
     asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)  # asking of a silence → same as recorded
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
+    dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
     due: list[tuple[Samples, int, Samples | None, Callable[[], Event]]] = field(default_factory=list)
 
@@ -173,6 +176,10 @@ class _World:
                     self.moved_on = self.moved_on or bool(self.course.given) or turn != self.span.turn
                     if self.course.given and self.course.given[-1].interrupted == self.now:
                         self.course.given[-1].voice = onset
+                case Drop(reply):
+                    self.dropped.add(reply)
+                case OpenSegment(segment):
+                    self.segment = segment
                 case Transcribe():
                     self._ask(effect)
                 case Prepare(reply):
@@ -196,7 +203,6 @@ class _World:
     def _ask(self, effect: Transcribe) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
-        self.segment = effect.segment
         then = self.recorded.asks.get(self.place)
         key = (self.stretch, ordinal)
         self.asked[key] = then is not None and (then.stretch, then.ordinal, then.at) == (*key, self.now)
@@ -219,14 +225,19 @@ class _World:
         reply, segment, then = effect.reply, effect.segment, self._like(ordinal)
         at = Samples(max(earliest, self.now + (0 if then is None else then.delay)))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
-        self.course.assumed.add("words")
         if isinstance(told, NotTranscribed):
-            self._later(at, lambda: NotTranscribed(self.now, reply, segment))
+            self._later(at, lambda: self._come(NotTranscribed(self.now, reply, segment)))
             return
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
         words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
         self._make_up_judgement(segment, at, "words", ordinal)
-        self._later(at, lambda: Transcribed(self.now, reply, words))
+        self._later(at, lambda: self._come(Transcribed(self.now, reply, words)))
+
+    def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
+        """They are worth a word only where somebody still waits for them."""
+        if made_up.reply not in self.dropped:
+            self.course.assumed.add("words")
+        return made_up
 
     def _make_up_judgement(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
         found = self._judgement(source, ordinal)
@@ -239,8 +250,9 @@ class _World:
         here = [ask for ask in self.recorded.asks_in(self.stretch) if ask.answer is not None]
         if here:
             return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
-        if self.place >= self.span.next:
-            return None
+        answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
+        if answered and self.place > answered[-1]:
+            return None  # a cough during the answer: nothing of it was ever asked for
         near = [ask for ask in self.recorded.asks_of(self.span.turn) if ask.answer is not None]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 

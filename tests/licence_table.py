@@ -78,7 +78,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "numpy": "samples",
         "onnxruntime": "running Silero and Piper",
         "orjson": "reading traces",
-    "piper-tts": "speech synthesis: Piper",
+        "piper-tts": "speech synthesis: Piper",
         "pocketsphinx": "speech recognition without a download",
         "prometheus-client": "metrics of the server",
         "pyyaml": "the skills' sentence files",

@@ -6,6 +6,7 @@ nearly all of the time, on a crowded one next to nothing: there a limit says lit
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +50,9 @@ def crowded_s() -> float:
 
     Where the system does not say: in which this process's first thread did; where it says nothing at all, 0.
     """
-    if _PRESSURE.exists():
+    with suppress(OSError):  # there, but switched off
         some = _PRESSURE.read_text().splitlines()[0]
         return float(some.rsplit("total=", 1)[1]) / 1e6
-    if _OWN.exists():
+    with suppress(OSError):
         return float(_OWN.read_text().split()[1]) / 1e9
     return 0.0

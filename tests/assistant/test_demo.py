@@ -15,7 +15,7 @@ import soundfile
 import assistant
 from audio.level import audible_onset
 
-pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(400)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"

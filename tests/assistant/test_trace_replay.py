@@ -211,6 +211,17 @@ def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettin
     with overheard() as then:
         performance = run_virtual(judged(says, turns, seed).perform())
     same_again(performance.records, then)
+    if not performance.records:
+        return
+    # Turn by turn, too, nothing has to be made up, and every latency is the recorded one.
+    conversation = conversation_of([json.loads(record.to_json()) for record in performance.records])
+    assert (conversation.left_out, conversation.disagree) == (0, ())
+    for (found,) in conversation.replayed([lambda recorded: recorded]):
+        assert found.same
+        assert found.was == found.now
+        assert not found.assumed
+        if found.was.latency_ms is not None:
+            assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
 
 
 def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:

@@ -107,7 +107,10 @@ def test_how_long_a_voice_takes_to_interrupt() -> None:
 def test_a_cough_interrupts_only_who_is_impatient() -> None:
     records = rehearsed([TIME, Says(3600, 3760, "")], turns=TURNS, replies=(LONG,), length_ms=9000)
     assert replayed(records, settings())[0].now.interruptions == 0
-    assert replayed(records, settings(interrupt_after_ms=60.0))[0].now.interruptions == 1
+    impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
+    assert impatient.now.interruptions == 1
+    assert impatient.now.given == 1, "nobody answers a cough"
+    assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 
 def test_the_last_turn_is_decided_beyond_the_end_of_the_trace() -> None:

@@ -240,7 +240,7 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
     """A long unit is closed while it is computed; how long the model took to be free, and a unit before and after."""
 
     async def interrupted() -> tuple[float, list[Chunk], list[Chunk]]:
-        voice = PiperTts(path, timeout_s=15)
+        voice = PiperTts(path, timeout_s=60)
         await voice.load()
         before = await said(voice, "Hello.")
         unit = voice.speak(SENTENCES[0])

@@ -13,6 +13,8 @@ from llm.chat import Finished, Message, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
 
+pytestmark = [pytest.mark.alone, pytest.mark.real_time]
+
 QUICKLY = Manner(ttft_ms=0, tokens_per_s=10_000)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.failover import after_silence, dying, slow_now_and_then
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time]
 
 
 def test_a_dying_endpoint_costs_no_turn_and_hardly_any_time() -> None:

@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.alone
+@pytest.mark.real_time
+@pytest.mark.timeout(400)
 def test_two_clips_are_answered_and_accounted_for(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "turns,noise", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.alone
+@pytest.mark.real_time
+@pytest.mark.timeout(400)
 def test_a_turn_is_heard_as_it_was_said_and_takes_a_decode(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "engines", "--engine", "whisper-tiny"]
     command += ["--out", str(tmp_path)]

@@ -273,7 +273,9 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 # The whole way.
 
 
+@pytest.mark.alone
 @pytest.mark.real_time
+@pytest.mark.timeout(300)
 def test_a_spoken_question_is_answered_by_it(server: LlamaServer, tmp_path: Path) -> None:
     """A recording in, its words to llama.cpp, and what the model says out of the loudspeaker and into the trace."""
     given = [
