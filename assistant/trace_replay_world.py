@@ -34,7 +34,7 @@ from assistant.turn_events import (
     Transcribe,
     Transcribed,
 )
-from assistant.turns import Turns, TurnSettings
+from assistant.turns import Floor, Turns, TurnSettings
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
@@ -133,7 +133,7 @@ class _World:
             self.course.assumed.add("silence after the end")
 
     def _undecided(self) -> bool:
-        return not self.course.given and not self.moved_on
+        return self.turns.floor is not Floor.IDLE and not self.course.given and not self.moved_on
 
     def _hear(self, heard: Heard) -> None:
         self.now, self.last = heard.at, heard
@@ -203,6 +203,7 @@ class _World:
     def _ask(self, effect: Transcribe) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
+        self.segment = effect.segment  # it may have been opened before this turn was its own
         then = self.recorded.asks.get(self.place)
         key = (self.stretch, ordinal)
         self.asked[key] = then is not None and (then.stretch, then.ordinal, then.at) == (*key, self.now)

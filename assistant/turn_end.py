@@ -157,9 +157,9 @@ PATIENT = Patience(floor_ms=300, ceiling_ms=820, unfinished_ms=2000, threshold=1
 """What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms; balanced lets go of it
 where a turn sounds unfinished, patient is for people who think while they speak."""
 
-UNFINISHED = -1.5
-"""Evidence below which a turn sounds unfinished (a probability of 0.18). Of the turns that nobody paused in, 3 in 100
-end so (of readings 5), so that the 95th percentile of the answers is the ceiling's; of the pauses in free speech 59 in
+UNFINISHED = -2.0
+"""Evidence below which a turn sounds unfinished (a probability of 0.12). Of the turns that nobody paused in, 1 in 100
+ends so (of readings 2), so that the 95th percentile of the answers is the ceiling's; of the pauses in free speech 48 in
 100 sound so (docs/turn-taking.md)."""
 
 

@@ -59,7 +59,7 @@ from assistant.turn_events import (
     Unduck,
 )
 from audio.stt import SegmentId, Words
-from audio.units import FRAME_MS, Samples, s_of_samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_MS, Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
 BACKCHANNELS = frozenset(
@@ -73,6 +73,10 @@ MOST_ANNOUNCEMENTS = 20
 EARLY_ATTEMPTS = 8
 EARLY_ATTEMPTS_PER_S = 1.0
 """A turn may cost this many requests before a silence is sure, and as many more for each second that it lasts."""
+
+RECHECK_MS = 40.0
+RECHECK_APART_MS = 30.0
+"""Words that were asked for early are asked for again after so long, if the time when they have settled is not near."""
 
 LATE_ATTEMPT_MS = 160.0
 """A silence that has lasted this long is worth an attempt, and an estimate, whatever the turn has cost."""
@@ -131,6 +135,7 @@ class _Attempt:
     added: str = ""
     rough: bool = False
     unheard: bool = False
+    asked_ms: float = 0.0  # after how much silence for its words
     settled: bool = False  # nothing better will come
 
     @property
@@ -147,6 +152,7 @@ class _Turn:
     earlier: tuple[str, ...] = ()  # words of segments that were committed and then retracted
     earlier_rough: bool = False
     attempts: int = 0
+    begun: int = 0  # of them, without those that only asked for words again
     attempt: _Attempt | None = None
     recheck: _Attempt | None = None  # its words asked for again
     endpoint: Samples | None = None
@@ -298,15 +304,25 @@ class Turns:
             return ()
         attempt, silence = turn.attempt, at - speech_end
         if attempt is None:
-            early = turn.attempts < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - turn.onset)
+            early = turn.begun < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - turn.onset)
             after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
             return (self._attempt(turn, at, speech_end),) if silence >= samples_of_ms(after_ms) else ()
-        if attempt.settled or not attempt.ready or silence < samples_of_ms(self.settings.settle_ms):
+        if attempt.settled or not attempt.ready or turn.recheck is not None:
             return ()
-        attempt.settled = True  # or will be, with the answer
+        return self._recheck(turn, attempt, ms_of_samples(silence), speech_end)
+
+    def _recheck(self, turn: _Turn, attempt: _Attempt, silence_ms: float, speech_end: Samples) -> Effects:
+        """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""
+        settle_ms = self.settings.settle_ms
+        again_ms = attempt.asked_ms + RECHECK_MS
+        if silence_ms < (again_ms if again_ms <= settle_ms - RECHECK_APART_MS else settle_ms):
+            return ()
+        attempt.asked_ms = silence_ms
+        attempt.settled = silence_ms >= settle_ms  # or will be, with the answer
         turn.attempts += 1
-        turn.recheck = _Attempt(ReplyId(turn.number, turn.attempts), settled=True)
-        return (Transcribe(turn.recheck.reply, turn.segment, speech_end),)
+        reply = ReplyId(turn.number, turn.attempts)
+        turn.recheck = _Attempt(reply, asked_ms=silence_ms, settled=attempt.settled)
+        return (Transcribe(reply, turn.segment, speech_end),)
 
     def _judged(self, at: Samples, segment: SegmentId, estimate: Estimate) -> Effects:
         turn, patience = self._turn, self.settings.patience
@@ -317,8 +333,10 @@ class Turns:
 
     def _attempt(self, turn: _Turn, at: Samples, speech_end: Samples) -> Effect:
         turn.attempts += 1
-        settled = at - speech_end >= samples_of_ms(self.settings.settle_ms) or turn.forced
-        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), settled=settled)
+        turn.begun += 1
+        asked_ms = ms_of_samples(at - speech_end)
+        settled = asked_ms >= self.settings.settle_ms or turn.forced
+        turn.attempt = _Attempt(ReplyId(turn.number, turn.attempts), asked_ms=asked_ms, settled=settled)
         return Transcribe(turn.attempt.reply, turn.segment, speech_end)
 
     def _drop_attempts(self, turn: _Turn, why: DropReason) -> Effects:
@@ -385,6 +403,10 @@ class Turns:
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
+        # A slow recognizer may have answered an early question only now.
+        unsettled = not attempt.settled and self.settings.speculate_after_ms is not None
+        if unsettled and (again := self._recheck(turn, attempt, ms_of_samples(at - turn.speech_end), turn.speech_end)):
+            return again
         if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
             return self._abandon_turn(turn, at, "no words")
         self._turn = None

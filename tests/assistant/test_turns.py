@@ -507,6 +507,41 @@ def test_no_answer_before_the_words_are_settled() -> None:
     ]
 
 
+SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)
+
+
+def test_words_are_asked_for_on_the_way_to_where_they_settle() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.voice(800)
+    scene.fading(40)
+    scene.transcribed(FIRST, "turn on the")
+    assert scene.silence(20) == ()
+    assert scene.silence(20) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(800)),)
+    scene.transcribed(ReplyId(1, 2), "turn on the lamp")
+    for later in (ReplyId(1, 3), ReplyId(1, 4)):
+        assert scene.silence(20) == ()
+        assert scene.silence(20) == (Transcribe(later, SegmentId(0), at(800)),)
+        assert scene.transcribed(later, "turn on the lamp") == (Drop(later, "same words"),)
+    assert scene.silence(140)[-2:] == (
+        Commit(ReplyId(1, 2), "turn on the lamp", "turn on the lamp", at(800)),
+        CloseSegment(SegmentId(0), 1),
+    )
+
+
+def test_a_slow_recognizer_is_asked_again_before_the_commit() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.voice(800)
+    scene.fading(60)
+    scene.transcribed(FIRST, "turn on the")
+    scene.silence(40)
+    assert scene.silence(300) == (Endpoint(1),)
+    assert scene.transcribed(ReplyId(1, 2), "turn on the") == (
+        Drop(ReplyId(1, 2), "same words"),
+        Transcribe(ReplyId(1, 3), SegmentId(0), at(800)),
+    )
+    assert Commit(FIRST, "turn on the", "turn on the", at(800)) in scene.transcribed(ReplyId(1, 3), "turn on the")
+
+
 # ---- how long a silence is waited for -----------------------------------------------------------------------
 
 
