@@ -27,7 +27,7 @@ from audio.level import OnsetFinder, amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
-from llm.chat import Answering, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
+from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
 from llm.errors import LlmError
 
 UNITS_AHEAD = 8
@@ -213,6 +213,8 @@ class Reply:
                 timing.token(now_s)
                 answer.came(now_s, piece=True)
                 return self._sentences.feed(event.text) if self.spoken else self._as_it_comes(event.text)
+            case Calling():
+                pass  # the call itself comes whole
             case FunctionCall():
                 timing.token(now_s)
                 answer.came(now_s, piece=False)

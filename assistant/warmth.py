@@ -48,4 +48,5 @@ class Warmth:
                     await self._quiet.wait()
             except TimeoutError:
                 continue
-            return
+            if self._quiet.is_set():  # else somebody has begun again before this task had its turn
+                return

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llm.chat import Finished, FunctionCall, Token
+from llm.chat import Calling, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
 from llm.refusal import SPOKEN_FILTER
 from llm.surrogates import Surrogates
 
-Said = Token | FunctionCall | Finished
+Said = Token | Calling | FunctionCall | Finished
 
 _GIVEN_UP = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
 _FILTERED = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
@@ -52,18 +52,20 @@ class Answer:
             self.begun = True
             yield Token(whole)
 
-    def call(self, index: int, call_id: str, name: str) -> None:
+    def call(self, index: int, call_id: str, name: str) -> Iterator[Calling]:
         """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
         if len(self._calls) >= MAX_CALLS:
             raise self.broken(f"called more than {MAX_CALLS} functions at once: offer fewer")
         self.begun = True
         self._calls[index] = _Call(call_id or f"call_{index}", name)
+        yield Calling()
 
-    def argue(self, index: int, arguments: str) -> None:
-        """A piece of a call's arguments."""
+    def argue(self, index: int, arguments: str) -> Iterator[Calling]:
+        """A piece of a call's arguments. Raises LlmBroken where it is more than any answer has."""
         if index in self._calls:
             self._spend(len(arguments))
             self._calls[index].arguments += arguments
+            yield Calling()
 
     def stop(self, reason: str) -> None:
         """The service says that it is done, and why. Raises LlmError where that is no good end."""

@@ -91,7 +91,7 @@ class AwsCredentials:
                 if not usable:
                     await asyncio.wait({fetching}, timeout=FETCH_TIMEOUT_S)
                     if not fetching.done():
-                        raise self._late()
+                        self._failed, self._retry_at_s = TimeoutError(), now_s + FETCH_TIMEOUT_S + RETRY_S
             if not usable and self._failed is not None:
                 raise self._missing(self._failed)
         if self._keys is None:
@@ -130,11 +130,13 @@ class AwsCredentials:
             self._failed = found
             self._retry_at_s = asyncio.get_running_loop().time() + RETRY_S
         else:
-            self._source, self._keys, self._failed = found, keys, None
+            self._source, self._keys, self._failed, self._retry_at_s = found, keys, None, 0.0
         if not told.done():
             told.set_result(found)
 
     def _missing(self, error: Exception) -> LlmError:
+        if isinstance(error, TimeoutError):
+            return self._late()
         kinds = [kind.__name__ for kind in type(error).__mro__]
         says = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), None)
         if says is None and isinstance(error, LookupError):

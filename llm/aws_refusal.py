@@ -6,6 +6,7 @@ Texts about keys and signatures are never quoted: some repeat the whole request,
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -207,7 +208,9 @@ class AwsRefusals:
 
 def _remedy_of_skew(message: str) -> str:
     """AWS names the request's time first and its own last, where they are too far apart."""
-    dates = [datetime.strptime(date, "%Y%m%dT%H%M%S%z") for date in _DATE.findall(message[:1000])]
+    dates = list[datetime]()
+    with suppress(ValueError):  # digits that are no date
+        dates += [datetime.strptime(date, "%Y%m%dT%H%M%S%z") for date in _DATE.findall(message[:1000])]
     off_s = (dates[0] - dates[-1]).total_seconds() if len(dates) > 1 else 0.0
     if abs(off_s) >= _SKEW_MIN_S:
         way = "ahead" if off_s > 0 else "behind"

@@ -10,8 +10,9 @@ from llm.aws_request import BEDROCK
 from llm.aws_service import AwsService, AwsSettings, path_part
 from llm.bedrock_request import BedrockOptions, anthropic_body, converse_body, llama_body
 from llm.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.paced import Pace, paced
+from llm.refusal import refuse_functions
 from llm.stops import Stopping
 
 Api = Literal["converse", "invoke"]
@@ -85,8 +86,11 @@ class BedrockChat:
         await self._service.load()
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Llama by "invoke" is offered no functions."""
-        private = tuple(message.content for message in messages)
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
+        if self._family == "llama":
+            why = "Llama by api invoke takes no functions: use api converse, or no tools"
+            refuse_functions(self.name, options, why)
+        private = texts_of(messages)
         answer = Answer(self.name)
         meaning = self._meaning(answer, options, private)
         stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)

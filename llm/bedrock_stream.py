@@ -53,9 +53,12 @@ class BedrockStream:
         for frame in self._frames.feed(data):
             if self._answer.over:
                 return
-            if frame.kind != "event":
+            if frame.kind == "event":
+                yield from self._meaning.take(frame.name, self._fields(frame))
+            elif self.finishing:
+                yield from self._answer.finish()  # the text is whole, only its counts are lost
+            else:
                 raise self._refusals.error_of(fault_of_frame(frame), self._private)
-            yield from self._meaning.take(frame.name, self._fields(frame))
 
     def end(self) -> Iterator[Said]:
         """The body is over, or the counts were waited for long enough. Raises LlmError where it was cut short."""
@@ -91,12 +94,13 @@ class Converse:
             case "contentBlockStart":
                 use = _inner(fields, "start", "toolUse")
                 if use and self._may_call:
-                    self._answer.call(_index(fields, "contentBlockIndex"), _text(use, "toolUseId"), _text(use, "name"))
+                    index = _index(fields, "contentBlockIndex")
+                    yield from self._answer.call(index, _text(use, "toolUseId"), _text(use, "name"))
             case "contentBlockDelta":
                 # reasoningContent is what the model thinks, not what it says.
                 yield from self._answer.say(_text(_inner(fields, "delta"), "text"))
                 index = _index(fields, "contentBlockIndex")
-                self._answer.argue(index, _text(_inner(fields, "delta", "toolUse"), "input"))
+                yield from self._answer.argue(index, _text(_inner(fields, "delta", "toolUse"), "input"))
             case "messageStop":
                 self._answer.stop(_text(fields, "stopReason"))
             case "metadata":
@@ -127,18 +131,18 @@ class Anthropic:
             case "content_block_start":
                 block = _inner(fields, "content_block")
                 if block.get("type") == "tool_use":
-                    self._answer.call(_index(fields, "index"), _text(block, "id"), _text(block, "name"))
+                    yield from self._answer.call(_index(fields, "index"), _text(block, "id"), _text(block, "name"))
             case "content_block_delta":
                 delta = _inner(fields, "delta")
                 yield from self._answer.say(_text(delta, "text"))
-                self._answer.argue(_index(fields, "index"), _text(delta, "partial_json"))
+                yield from self._answer.argue(_index(fields, "index"), _text(delta, "partial_json"))
             case "message_delta":
                 self._answer.completion_tokens = count_of(_inner(fields, "usage").get("output_tokens"))
                 if reason := _text(_inner(fields, "delta"), "stop_reason"):
                     self._answer.stop(reason)
             case "message_stop":
                 yield from self._answer.finish()
-            case "error":
+            case "error" if not self._answer.reason:
                 raise refused_in_stream(self._endpoint, complaint_of(fields), self._private)
             case _:
                 pass

@@ -72,9 +72,10 @@ class Breaker:
         if self.state(now_s) == "half-open":
             self._probe_at_s = now_s
 
-    def let_go(self) -> None:
-        """The question was taken back: nothing was learned."""
-        self._probe_at_s = None
+    def let_go(self, asked_at_s: float) -> None:
+        """The question that was asked then was taken back: nothing was learned. Another may still be trying it."""
+        if self._probe_at_s == asked_at_s:
+            self._probe_at_s = None
 
     def succeeded(self) -> None:
         """It answered."""

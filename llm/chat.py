@@ -35,6 +35,13 @@ class Message:
     call_id: str = ""
 
 
+def texts_of(messages: Sequence[Message]) -> tuple[str, ...]:
+    """All that was said or written: what a prompt is made of, and what no error may quote."""
+    return tuple(
+        text for message in messages for text in (message.content, *(call.arguments for call in message.calls))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function that the model may call.
@@ -141,6 +148,11 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Calling:
+    """A piece of a function call came, of which nothing can be passed on yet: a sign of life."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The stream ended as it should.
 
@@ -157,7 +169,7 @@ class Finished:
     cached_tokens: int | None = field(default=None, kw_only=True)
 
 
-ChatEvent = Answering | Tried | Queued | Sent | Token | FunctionCall | Finished
+ChatEvent = Answering | Tried | Queued | Sent | Token | Calling | FunctionCall | Finished
 
 
 class ChatModel(Protocol):
@@ -178,7 +190,8 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, FunctionCall*, Finished.
+        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, FunctionCall*, Finished;
+        Calling anywhere before the calls.
 
         Several endpoints behind one model: the first three come again where another takes over, and Tried among them.
         Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays

@@ -14,11 +14,11 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from llm.chat import ChatOptions, Message
+from llm.chat import ChatOptions, FunctionCall, Message, texts_of
 from llm.control_tokens import ControlTokens, control_tokens_in
 from llm.errors import LlmRefused
 from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
-from llm.refusal import SPOKEN_REQUEST, quoted
+from llm.refusal import SPOKEN_REQUEST, quoted, refuse_functions
 from llm.template_file import TemplateError, TemplateSource, read_template
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
@@ -98,15 +98,15 @@ class ChatTemplate:
         try:
             text = self._jinja.render(self._turns(messages), now)
         except RENDER_ERRORS as error:
-            says = quoted(str(error), [message.content for message in messages])
+            says = quoted(str(error), texts_of(messages))
             # Without the cause: it may quote what was said.
             raise self._refused(f"does not take this conversation: check that it is the model's own{says}") from None
         return text if bos else text.removeprefix(self._bos)
 
     def without_functions(self, options: ChatOptions) -> None:
         """Raises LlmRefused where functions are offered: what a model would call in, each has its own language for."""
-        if options.functions and options.choice != "none":
-            raise self._refused("carries no functions: use an endpoint with messages of its own, or no tools")
+        why = f"its template ({self.name}) carries no functions: use an endpoint with messages of its own, or no tools"
+        refuse_functions(self._endpoint, options, why)
 
     def _refused(self, what: str) -> LlmRefused:
         text = f"llm endpoint {self._endpoint!r}: its template ({self.name}) {what}"
@@ -180,11 +180,29 @@ class ChatTemplate:
                 {
                     "id": call.call_id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": _arguments(self._control.broken_up(call.arguments))},
+                    "function": {"name": self._control.broken_up(call.name), "arguments": self._arguments(call)},
                 }
                 for call in message.calls
             ]
         return turn
+
+    def _arguments(self, call: FunctionCall) -> object:
+        """As templates want them: decoded, where the model wrote JSON. Escapes could hide a token before that."""
+        try:
+            return self._broken_up(json.loads(call.arguments))
+        except (ValueError, RecursionError):
+            return self._control.broken_up(call.arguments)
+
+    def _broken_up(self, value: object) -> object:
+        match value:
+            case str():
+                return self._control.broken_up(value)
+            case list():
+                return [self._broken_up(inner) for inner in value]
+            case dict():
+                return {self._broken_up(key): self._broken_up(inner) for key, inner in value.items()}
+            case _:
+                return value
 
 
 def _turn(role: str, content: str) -> Turn:
@@ -202,11 +220,3 @@ def _joined(messages: Sequence[Message]) -> list[Message]:
 
 def _stands_alone(message: Message) -> bool:
     return message.role == "tool" or bool(message.calls)
-
-
-def _arguments(text: str) -> object:
-    """As templates want them: decoded, where the model wrote JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

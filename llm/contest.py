@@ -2,12 +2,13 @@
 what is to be done is returned; time comes in as loop seconds.
 
 Nothing of a second endpoint is passed on before its first token has won. After that nobody else is asked, whatever
-happens: an answer of which something was said is never begun again.
+happens: an answer of which something was said is never begun again. One that broke off inside its first call is: nobody
+has heard or done anything of it.
 """
 
 from dataclasses import dataclass, field
 
-from llm.chat import Answering, ChatEvent, FunctionCall, Outcome, Queued, Sent, Token, Tried, Why
+from llm.chat import Answering, Calling, ChatEvent, FunctionCall, Outcome, Queued, Sent, Token, Tried, Why
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
 from llm.routing import Endpoint, Routing
@@ -94,6 +95,7 @@ class Contest:
     _running: dict[int, _Request] = field(default_factory=dict)
     _asked: list[int] = field(default_factory=list)
     _winner: int | None = None
+    _said: bool = False  # by the winner, more than that it is calling
     _hedged: int | None = None
     _error: Exception | None = None
     _again_at_s: float | None = None
@@ -134,17 +136,23 @@ class Contest:
         request = self._running.pop(number, None)
         if request is None:
             return []
-        self._blame(request, error, now_s)
+        final = not isinstance(error, LlmError) or not error.retryable
+        # What is found wrong by one that was asked besides another, or out of curiosity, may be its own fault.
+        aside = request.why == "look" or (self._running and not request.leads)
+        for_good = final and (number == self._winner or not aside)
+        self._blame(request, error, now_s, for_good=for_good)
         if number == self._winner:
-            return [Fail(error)]
+            if self._said or final:
+                return [Fail(error)]
+            self._winner = None
         self._error = error
         effects: list[Effect] = [self._tried(request, "failed", now_s)]
-        if not isinstance(error, LlmError) or not error.retryable:
+        if for_good:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
                 return [*effects, Fail(error)]
-            waits = isinstance(error, LlmRefused)
+            waits = isinstance(error, LlmRefused) and not final
             self._again_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
             effects += self._ask_again(now_s)
         self._set_alarm(now_s)
@@ -172,14 +180,15 @@ class Contest:
         """Nobody listens any more, or the answer has ended: what is still under way is taken back."""
         for request in list(self._running.values()):
             if request.number != self._winner:
-                self.routing.breakers[request.number].let_go()
+                self.routing.breakers[request.number].let_go(request.asked_at_s)
                 self._tried(request, "overtaken", now_s)
         self._running.clear()
 
     # ---- asking ----
 
-    def _ask(self, number: int, why: Why, now_s: float, *, leads: bool = True) -> list[Effect]:
+    def _ask(self, number: int, why: Why, now_s: float) -> list[Effect]:
         self._asked.append(number)
+        leads = not any(request.leads for request in self._running.values())
         self._running[number] = _Request(number, why, leads, now_s)
         self.routing.breakers[number].asked(now_s)
         if not leads:
@@ -190,7 +199,7 @@ class Contest:
     def _hedge(self, number: int, why: Why, now_s: float) -> list[Effect]:
         self.routing.budget.hedge(self.question, self._extra_tokens, exploring=why == "look")
         self._hedged = number
-        return self._ask(number, why, now_s, leads=False)
+        return self._ask(number, why, now_s)
 
     def _may_ask_again(self, now_s: float) -> bool:
         left = len(self._asked) < min(MOST_ASKED, len(self.routing.endpoints))
@@ -203,16 +212,21 @@ class Contest:
         return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
 
     def _hedge_or_switch(self, now_s: float) -> list[Effect]:
-        """The only one that is asked is silent."""
-        request = self._alone()
+        """Who is asked is silent: the next is asked besides, or in the place of one that was waited for long enough."""
         next_one = self.routing.usable(now_s, without=self._asked)
-        if request is None or next_one is None or not self._may_ask_again(now_s):
+        if next_one is None or not self._may_ask_again(now_s):
             return []
-        hedge_at_s, switch_at_s = self._alarms(request)
-        if now_s >= hedge_at_s and self.routing.budget.may_hedge(self.question, self._extra_tokens):
-            return self._hedge(next_one, "hedge", now_s)
-        if now_s < switch_at_s:
-            return []
+        may_hedge = len(self._running) == 1 and self.routing.budget.may_hedge(self.question, self._extra_tokens)
+        for request in list(self._running.values()):
+            hedge_at_s, switch_at_s = self._alarms(request)
+            if may_hedge and now_s >= hedge_at_s:
+                return self._hedge(next_one, "hedge", now_s)
+            if now_s >= switch_at_s:
+                return self._switch(request, next_one, now_s)
+        return []
+
+    def _switch(self, request: _Request, next_one: int, now_s: float) -> list[Effect]:
+        """Give one up for another."""
         del self._running[request.number]
         waited_s = now_s - request.asked_at_s
         # Not among its times: what was waited for depends on them, and would grow from one such question to the next.
@@ -220,15 +234,12 @@ class Contest:
         closing: list[Effect] = [Close(request.number), self._tried(request, "given up", now_s)]
         return [*closing, *self._ask(next_one, "failover", now_s)]
 
-    def _alone(self) -> _Request | None:
-        return next(iter(self._running.values())) if len(self._running) == 1 else None
-
     def _alarms(self, request: _Request) -> tuple[float, float]:
         """When it has been silent for long enough to hedge, and to be given up."""
         health = self.routing.healths[request.number]
         hedge_s = hedge_delay_s(health)
-        # Who is asked out of curiosity is given up as soon as another would be asked too.
-        switch_s = hedge_s if request.why == "look" else patience_s(health)
+        # Who alone is asked out of curiosity is given up as soon as another would be asked too.
+        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
 
     def _set_alarm(self, now_s: float) -> None:
@@ -238,12 +249,10 @@ class Contest:
         alarms = [self.deadline_s]
         if self._again_at_s is not None:
             alarms.append(self._again_at_s)
-        request = self._alone()
-        if request is not None and self._may_ask_again(now_s):
-            hedge_at_s, switch_at_s = self._alarms(request)
-            # Once it is late, other conversations may still make room in the budget.
-            alarms += [hedge_at_s if hedge_at_s > now_s else now_s + LOOK_AGAIN_S]
-            alarms += [switch_at_s] if switch_at_s > now_s else []
+        if self._may_ask_again(now_s):
+            for request in self._running.values():
+                # Once one is late, other conversations may still make room in the budget, or a breaker close.
+                alarms += [at_s if at_s > now_s else now_s + LOOK_AGAIN_S for at_s in self._alarms(request)]
         self.wake_s = min(alarms)
 
     # ---- what comes of it ----
@@ -278,7 +287,7 @@ class Contest:
         for request in [request for number, request in self._running.items() if number != self._winner]:
             del self._running[request.number]
             if self._winner is None and now_s < self.deadline_s:
-                self.routing.breakers[request.number].let_go()  # the question itself was wrong
+                self.routing.breakers[request.number].let_go(request.asked_at_s)  # the question itself was wrong
             else:
                 self._lost(request, now_s)
             effects += [Close(request.number), self._tried(request, "overtaken", now_s)]
@@ -289,19 +298,20 @@ class Contest:
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         waited_s, late = now_s - request.asked_at_s, now_s >= self._alarms(request)[0]
         health.at_least(now_s, waited_s)
-        if late or self._winner is None:
+        if late:
             breaker.failed(now_s, waited_s, surely=self._winner is None)
         else:
-            breaker.let_go()
+            breaker.let_go(request.asked_at_s)
 
-    def _blame(self, request: _Request, error: Exception, now_s: float) -> None:
+    def _blame(self, request: _Request, error: Exception, now_s: float, *, for_good: bool) -> None:
         """An error of the endpoint counts against it; one of the question, as a filter's, does not."""
         breaker = self.routing.breakers[request.number]
-        if isinstance(error, LlmError) and error.retryable:
-            surely = isinstance(error, LlmUnreachable | LlmTooSlow) and request.number != self._winner
-            breaker.failed(now_s, now_s - request.asked_at_s, surely=surely)
-        else:
-            breaker.let_go()
+        if for_good:
+            breaker.let_go(request.asked_at_s)
+            return
+        doubtful = isinstance(error, LlmBroken) or (isinstance(error, LlmRefused) and error.retryable)
+        surely = request.number != self._winner and not doubtful
+        breaker.failed(now_s, now_s - request.asked_at_s, surely=surely)
 
     def _tried(self, request: _Request, outcome: Outcome, now_s: float) -> Pass:
         """For the books: what it was, and what was asked for in vain."""
@@ -316,7 +326,8 @@ class Contest:
         return Pass(Tried(endpoint.name, request.why, outcome, request.asked_at_s, took_s, tokens, cost))
 
     def _count(self, event: ChatEvent) -> None:
-        if isinstance(event, Token | FunctionCall):
+        self._said = self._said or not isinstance(event, Calling)
+        if isinstance(event, Token | Calling | FunctionCall):
             self.routing.budget.answered(self.question, 1)
 
     def _endpoint(self, number: int) -> Endpoint:

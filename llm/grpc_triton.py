@@ -2,14 +2,14 @@
 
 import itertools
 import json
+import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
-from llm.errors import LlmRefused
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.grpc_channel import GrpcChannel
 from llm.kserve_messages import (
     SERVER_READY,
@@ -30,7 +30,7 @@ from llm.kserve_stream import (
     KserveStream,
 )
 from llm.paced import Pace, paced
-from llm.refusal import SPOKEN_REQUEST
+from llm.refusal import refuse_functions
 from llm.stops import Stopping
 
 Backend = Literal["vllm", "tensorrt_llm"]
@@ -116,6 +116,7 @@ class TritonGrpcChat:
             self._parameters["temperature"] = float(temperature)
         # A key read from a file or a shell often ends in a newline.
         self._key = (api_key or "").strip() or None
+        self._run = secrets.token_hex(4)  # the server has other clients, too
         self._requests = itertools.count(1)
         self._channel = GrpcChannel(
             name,
@@ -141,14 +142,11 @@ class TritonGrpcChat:
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        if options.functions and options.choice != "none":
-            text = (
-                f"llm endpoint {self.name!r}: a Triton model takes no functions: use a service that does, or no tools"
-            )
-            raise LlmRefused(self.name, text, spoken=SPOKEN_REQUEST, retryable=True)
-        contents = tuple(message.content for message in messages)
-        private = contents if self._key is None else (*contents, self._key)
-        request_id = f"repartee-{next(self._requests)}"
+        why = "a Triton model takes no functions: use a service that does, or no tools"
+        refuse_functions(self.name, options, why)
+        texts = texts_of(messages)
+        private = texts if self._key is None else (*texts, self._key)
+        request_id = f"repartee-{self._run}-{next(self._requests)}"
         stream = KserveStream(
             self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
         )

@@ -1,7 +1,8 @@
 """When a second endpoint is asked the same, and how often that may be. Pure.
 
-A hedge costs its prompt twice. The budget is a share of the questions and of their tokens; it is never exceeded, at no
-moment: neither over everything so far, nor over the last hundred questions.
+A hedge costs its prompt twice. The budget is a share of the questions and of their tokens: no hedge begins that would
+exceed it, neither over everything so far nor over the last hundred questions. Among those the share of the tokens may
+grow afterwards, where long questions leave the hundred and short ones follow.
 """
 
 from collections import deque
@@ -84,6 +85,11 @@ class HedgeBudget:
         """Raises ValueError for a share that is none."""
         if not 0 <= self.share <= 1:
             raise ValueError(f"hedge_share must be from 0 to 1, not {self.share}")
+
+    @property
+    def explores(self) -> bool:
+        """Whether it can ever afford a question that is asked twice out of curiosity."""
+        return EXPLORING_SHARE * self.share * WINDOW >= 1
 
     def ask(self, prompt_tokens: int) -> Question:
         """A question is asked."""

@@ -8,6 +8,12 @@ import httpcore
 
 from llm.chat import Sent
 
+NEWS_AHEAD = 8
+"""Pieces of a body that wait for the listener before its service is held back."""
+
+News = Sent | bytes | Exception | None
+"""Of a request: it is on its way, once; its body; what went wrong, or None at its end."""
+
 
 class Handshakes:
     """The last handshakes and small requests of one service, as an estimate of its round trip."""
@@ -35,15 +41,15 @@ class Progress:
     """Listens to one request.
 
     Attributes:
-        news: Sent, once, then None from whoever sends the request.
+        news: What came of it; Sent is told here, the rest by whoever sends the request.
         connected: A connection was opened for it; False means that a kept one was used.
         socket: The connection opened for it, below TLS.
-        settled: Clear from the end of a handshake to the next step. A cancellation in between is lost on httpcore
-            1.0.9: the connection stays open, and in the pool, for ever.
+        settled: Clear from the end of a handshake to the next step, and while an answer is closed. A cancellation in
+            between is lost on httpcore 1.0.9: the connection stays open, and in the pool, for ever.
     """
 
     def __init__(self, handshakes: Handshakes) -> None:
-        self.news: asyncio.Queue[Sent | None] = asyncio.Queue(maxsize=2)
+        self.news: asyncio.Queue[News] = asyncio.Queue(NEWS_AHEAD)
         self.connected = False
         self.socket: httpcore.AsyncNetworkStream | None = None
         self.settled = asyncio.Event()
@@ -68,6 +74,8 @@ class Progress:
                 stream = info.get("return_value")
                 if name == "connection.connect_tcp.complete" and isinstance(stream, httpcore.AsyncNetworkStream):
                     self.socket = stream
+            case "http11.response_closed.started":
+                self.settled.clear()
             case "http11.send_request_body.started":
                 # A proxy's CONNECT goes through the same steps before the request itself.
                 request = info.get("request")

@@ -98,13 +98,16 @@ class HttpStream:
     async def _warm_one(self, url: httpx.URL) -> None:
         progress = Progress(self._handshakes)
         request = self._client.build_request("GET", url, extensions={"trace": progress.trace})
-        with suppress(httpx.HTTPError, TimeoutError):
-            async with asyncio.timeout(WARM_TIMEOUT_S):
-                response = await self._client.send(request, stream=True)
-                try:
-                    await _read_up_to(response, WARM_BODY_MAX_BYTES)
-                finally:
-                    await response.aclose()
+        async with _owned(self._get(request), progress) as getting:
+            await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
+
+    async def _get(self, request: httpx.Request) -> None:
+        with suppress(httpx.HTTPError):
+            response = await self._client.send(request, stream=True)
+            try:
+                await _read_up_to(response, WARM_BODY_MAX_BYTES)
+            finally:
+                await response.aclose()
 
     async def post(
         self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
@@ -124,23 +127,36 @@ class HttpStream:
         )
         async with self._slots:
             yield Queued()
-            async with _owned(self._send(request, progress), progress) as sending:
-                while (event := await progress.news.get()) is not None:
-                    yield event
-                response = await sending
-                if failure := await self._failure(response, private):
-                    raise failure
-                try:
-                    async for chunk in response.aiter_bytes():
-                        yield chunk
-                except httpx.HTTPError as error:
-                    raise torn(self._endpoint, self.where) from error
+            async with _owned(self._ask(request, progress, private), progress):
+                while (news := await progress.news.get()) is not None:
+                    if isinstance(news, Exception):
+                        raise news
+                    yield news
 
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._client.aclose()
+
+    async def _ask(self, request: httpx.Request, progress: Progress, private: Sequence[str]) -> None:
+        """Send a request and read its answer: in one task, which is cancelled only where httpcore bears it."""
+        try:
+            response = await self._send(request, progress)
+            try:
+                if failure := await self._failure(response, private):
+                    raise failure
+                async for chunk in response.aiter_bytes():
+                    await progress.news.put(chunk)
+            except httpx.HTTPError as error:
+                raise torn(self._endpoint, self.where) from error
+            finally:
+                await response.aclose()
+        except Exception as error:  # noqa: BLE001
+            # LlmError, or a defect: it is told to whoever listens.
+            await progress.news.put(error)
+        else:
+            await progress.news.put(None)
 
     async def _send(self, request: httpx.Request, progress: Progress) -> httpx.Response:
         """Send, once more for each kept connection that the service had closed meanwhile."""
@@ -155,8 +171,6 @@ class HttpStream:
             raise AssertionError("the last attempt returns or raises")
         except httpx.HTTPError as error:
             raise unreachable(self._endpoint, self.where, error) from error
-        finally:
-            progress.news.put_nowait(None)
 
     async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
         if response.status_code == httpx.codes.OK:
@@ -192,14 +206,12 @@ async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 @asynccontextmanager
-async def _owned(
-    sending: Coroutine[None, None, httpx.Response], progress: Progress
-) -> AsyncGenerator[asyncio.Task[httpx.Response]]:
-    """The task that sends a request: on leaving it is over, and its response is closed.
+async def _owned(request: Coroutine[None, None, None], progress: Progress) -> AsyncGenerator[asyncio.Task[None]]:
+    """The task of a request: on leaving it is over, and its response is closed.
 
     Not a TaskGroup: leaving one by closing a generator inside it turns GeneratorExit into an exception group.
     """
-    task = asyncio.get_running_loop().create_task(sending)
+    task = asyncio.get_running_loop().create_task(request)
     try:
         yield task
     finally:
@@ -208,13 +220,13 @@ async def _owned(
                 await _close(task, progress)
 
 
-async def _close(task: asyncio.Task[httpx.Response], progress: Progress) -> None:
+async def _close(task: asyncio.Task[None], progress: Progress) -> None:
     if not task.done():
         await progress.settled.wait()
         task.cancel()
         await asyncio.wait({task})
-    if not task.cancelled() and task.exception() is None:
-        await task.result().aclose()
+    if not task.cancelled():
+        task.result()  # a defect is told, not lost
     elif progress.socket is not None:
         # httpcore leaves the socket of a cancelled TLS handshake open.
         await progress.socket.aclose()

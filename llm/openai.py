@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
 from llm.address import base_url_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.http_stream import HttpStream
 from llm.openai_messages import message_json, options_json
 from llm.openai_stream import OpenAIStream
@@ -69,7 +69,7 @@ class OpenAIChat:
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""
-        private = tuple(message.content for message in messages)
+        private = texts_of(messages)
         reading = OpenAIStream(self.name, private=private if self._key is None else (*private, self._key))
         arriving = self._http.post(ROUTE, self._body(messages, options), private=private, headers=options.headers)
         async with aclosing(paced(arriving, reading, self._pace)) as events:

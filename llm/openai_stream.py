@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llm.chat import Finished, FunctionCall, Token
+from llm.chat import Calling, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
@@ -25,7 +25,7 @@ DONE_REASON = "done"
 SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
-Said = Token | FunctionCall | Finished
+Said = Token | Calling | FunctionCall | Finished
 
 
 @dataclass(slots=True)
@@ -107,6 +107,8 @@ class OpenAIStream:
         try:
             chunk: object = json.loads(event.data)
         except (ValueError, RecursionError):
+            if self._ending and self.finishing:
+                return {}  # counts, cut off
             if self._ending:
                 raise self._broken("ended its answer in the middle of an event: see the server's log") from None
             # Without the cause: its text quotes the answer.
@@ -115,7 +117,7 @@ class OpenAIStream:
             raise self._broken("sent an event that is not a JSON object: check its url")
         return chunk
 
-    def _choice(self, choice: dict[str, object]) -> Iterator[Token]:
+    def _choice(self, choice: dict[str, object]) -> Iterator[Token | Calling]:
         # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless.
         delta = choice.get("delta") or choice.get("message")
         content = delta.get("content") if isinstance(delta, dict) else None
@@ -129,6 +131,7 @@ class OpenAIStream:
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
                 self._call(call, number)
+                yield Calling()
         reason = choice.get("finish_reason")
         if reason:
             self._reason = str(reason)[:40]

@@ -101,6 +101,10 @@ async def paced(
                 if not reading.finishing:
                     raise pace.too_slow(waiting_for) from error
                 item = None
+            except LlmError:
+                if not reading.finishing:
+                    raise
+                item = None  # the text is whole; what its connection still owed were counts
             if isinstance(item, Queued | Sent):
                 yield item
                 waiting_for = "first content token"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llm.chat import ChatOptions
 from llm.errors import LlmBroken, LlmError, LlmRefused
 
 MAX_QUOTE_CHARS = 200
@@ -79,7 +80,7 @@ def quoted(message: str, private: Sequence[str]) -> str:
 
     `private` is all that must not come out: what was said, what was asked, the key.
     """
-    letters = _letters(_ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), message[:MAX_CHECKED_CHARS]))
+    letters = _letters(message[:MAX_CHECKED_CHARS])
     runs = {letters[start : start + SHARED_RUN_CHARS] for start in range(len(letters) - SHARED_RUN_CHARS + 1)}
     for secret in filter(None, map(_letters, private)):
         starts = range(len(secret) - SHARED_RUN_CHARS + 1)
@@ -92,6 +93,7 @@ def quoted(message: str, private: Sequence[str]) -> str:
 
 
 def _letters(text: str) -> str:
+    text = _ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -144,6 +146,13 @@ def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str
     code = f" (code {complaint.status})" if complaint.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: see the server's log"
     return LlmRefused(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=retryable)
+
+
+def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:
+    """Raises LlmRefused where functions are offered; `why`: who cannot carry them, and what to use instead."""
+    if options.functions and options.choice != "none":
+        text = f"llm endpoint {endpoint!r}: {why}"
+        raise LlmRefused(endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
 
 def is_filter(complaint: Complaint) -> bool:

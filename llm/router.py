@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
 from llm.contest import Ask, Close, Contest, Effect, Fail, Pass
 from llm.routing import Routing
 
@@ -82,7 +82,7 @@ class Router:
                 closed = True
             finally:
                 contest.over(loop.time())
-                requests.close()
+                await requests.close()
         if failure is not None and not closed:
             raise failure
 
@@ -115,10 +115,15 @@ class _Requests:
         else:
             self._tasks[number].cancel()
 
-    def close(self) -> None:
-        """All of them at once; the group waits until they are."""
+    async def close(self) -> None:
+        """All of them at once. Waited for here: a group that is cancelled would cut short what is closing already."""
         for task in self._tasks.values():
-            task.cancel()
+            if not task.cancelling():
+                task.cancel()
+        while not self.news.empty():
+            self.news.get_nowait()  # nobody listens any more; what fails while it is closed must still find room
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
 
     async def _ask(self, number: int) -> None:
         try:
@@ -148,5 +153,4 @@ async def _next(requests: _Requests, contest: Contest, loop: asyncio.AbstractEve
 
 def prompt_tokens(messages: Sequence[Message]) -> int:
     """About how many tokens the messages are."""
-    texts = [text for message in messages for text in (message.content, *(call.arguments for call in message.calls))]
-    return 1 + sum(len(text.encode("utf-8", "replace")) for text in texts) // BYTES_PER_TOKEN
+    return 1 + sum(len(text.encode("utf-8", "replace")) for text in texts_of(messages)) // BYTES_PER_TOKEN

@@ -38,7 +38,8 @@ FAR = 2.0
 """How long after its last answer an endpoint is looked at again: one that took twice as long as the best, seldom."""
 
 TRIAL_EVERY = 50
-"""Without a budget for asking twice, every so many questions one goes to an endpoint that was not measured lately."""
+"""Where the budget never suffices for asking twice out of curiosity, every so many questions one goes to an endpoint
+that was not measured lately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Routing:
             return Plan(candidate, "look")
         if self.budget.may_hedge(question, extra_tokens, exploring=True):
             return Plan(best, rival=candidate)
-        trial = self.budget.share <= 0 and self.budget.questions % TRIAL_EVERY == 0
+        trial = not self.budget.explores and self.budget.questions % TRIAL_EVERY == 0
         return Plan(candidate, "look") if trial else Plan(best)
 
     def order(self, now_s: float, without: Container[int] = ()) -> list[int]:
@@ -226,6 +227,9 @@ class Routing:
 
     def _was_better(self, number: int, best: int) -> bool:
         """Before it failed. Then it is worth a turn of its own: it is given up as soon as another would be hedged."""
+        if self.policy == "weighted":
+            # By lot nobody is better; but beside a quicker one it would lose each time, and never come back.
+            return self.endpoints[number].weight > 0
         typical_s = self.healths[number].typical_s
         by_order = self.policy == "ordered" and number < best
         return by_order or (typical_s is not None and typical_s <= self.score_s(best))

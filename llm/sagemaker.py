@@ -7,10 +7,11 @@ from typing import Unpack
 
 from llm.aws_request import SAGEMAKER
 from llm.aws_service import AwsService, AwsSettings, path_part
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.openai_messages import JsonObject, message_json, options_json
 from llm.paced import Pace, paced
 from llm.payload import PAYLOADS, Payload, reading_of
+from llm.refusal import refuse_functions
 from llm.sagemaker_stream import SageMakerStream
 from llm.stops import Stopping
 
@@ -44,8 +45,8 @@ class SageMakerChat:
         """Args:
             model: The endpoint's name (or ARN) in SageMaker.
             payload: The format of its answers; "auto" tells by their first bytes.
-            prompt: Asks with `inputs` and `parameters`, for containers that know no chat messages; no functions are
-                offered then. None: asks with `messages`.
+            prompt: Asks with `inputs` and `parameters`, for containers that know no chat messages; functions are
+                refused then. None: asks with `messages`.
             stops: Where an answer to a prompt ends, at the latest: it is cut there, and the request closed.
             inference_component: Which model, where the endpoint has several.
             target_variant: Which variant, where it must not be chosen by weight.
@@ -81,8 +82,11 @@ class SageMakerChat:
         await self._service.load()
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`."""
-        private = tuple(message.content for message in messages)
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions where it asks by prompt."""
+        if self._prompt is not None:
+            why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
+            refuse_functions(self.name, options, why)
+        private = texts_of(messages)
         inner = reading_of(self._payload, self.name, private)
         stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
         reading = Stopping(self.name, stream, self._stops, waiting=False)

@@ -32,6 +32,8 @@ class SageMakerStream:
             if frame.kind == "event":
                 if frame.name == "PayloadPart":
                     yield from self._inner.feed(frame.payload)
+            elif self.finishing:
+                yield from self._inner.end()  # the text is whole, only its counts are lost
             else:
                 raise self._refusals.error_of(fault_of_frame(frame), self._private)
 

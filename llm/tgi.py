@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from llm.address import base_url_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.chat_template import ChatTemplate
 from llm.http_stream import HttpStream
 from llm.paced import Pace, paced
@@ -102,7 +102,7 @@ class TgiChat:
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
         self._template.without_functions(options)
-        private = tuple(message.content for message in messages)
+        private = texts_of(messages)
         known = private if self._key is None else (*private, self._key)
         reading = TgiStream(self.name, stops=self._template.stops, private=known)
         arriving = self._http.post(ROUTE, self._body(messages, options), private=private, headers=options.headers)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from types import MappingProxyType
 from urllib.parse import quote
 
 from llm.address import base_url_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.chat_template import ChatTemplate
 from llm.http_stream import HttpStream
 from llm.paced import Pace, paced
@@ -126,6 +127,7 @@ class TritonChat:
             }
         )
         self._route = f"/v2/models/{_quoted(model)}{f'/versions/{_quoted(version)}' if version else ''}/generate_stream"
+        self._run = secrets.token_hex(4)  # the server has other clients, too
         self._requests = itertools.count(1)
         # A key read from a file or a shell often ends in a newline.
         self._key = (api_key or "").strip() or None
@@ -153,7 +155,7 @@ class TritonChat:
         self._template.without_functions(options)
         now = None if self._now is None else self._now()
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
-        private = tuple(message.content for message in messages)
+        private = texts_of(messages)
         reading = TritonStream(
             self.name,
             text_output=self._inputs.output,
@@ -177,7 +179,7 @@ class TritonChat:
         if self._inputs.stop and self._template.stops:
             named[self._inputs.stop] = self._template.stops
         request = {
-            "id": f"repartee-{next(self._requests)}",
+            "id": f"repartee-{self._run}-{next(self._requests)}",
             self._inputs.text: prompt,
             **({"parameters": named} if self._inputs.nested else named),
         }

@@ -20,9 +20,9 @@ Converse = Callable[[WebSocket], Awaitable[None]]
 """Holds one conversation on an accepted WebSocket until the client is gone; cancelled when it must end."""
 
 SUBPROTOCOL = "realtime"
-SEAT_TIMEOUT_S = 0.5
+SEAT_TIMEOUT_S = 3.0
 """Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
-to put its engines back, on a busy machine more."""
+to put its engines back, and seconds on a machine that is overloaded."""
 
 FAREWELL_TIMEOUT_S = 1.0
 """For the last event and the close frame: a client that does not read is left without."""

@@ -37,6 +37,11 @@ def test_whole_sentences_that_were_waiting_are_heard() -> None:
     ]
 
 
+def test_of_a_long_sentence_that_is_torn_nothing_more_is_begun() -> None:
+    first, begun, apology = units("It is ten o'clock. " + "and then the bell rings and " * 40)
+    assert (first, begun[-4:], apology) == ("It is ten o'clock.", "bell", APOLOGY)
+
+
 def test_what_the_voice_has_begun_with_stays() -> None:
     said = units("The museum in the old town opens at nine in the morning, and then the")
     assert said == ["The museum in the old town opens at nine in the morning,", APOLOGY]

@@ -44,6 +44,28 @@ def test_what_is_under_way_when_the_speech_ends_is_not_cut_off() -> None:
     assert scene(0.05, takes_s=1.0, then_s=2.0) == [0.0]
 
 
+def test_who_goes_on_at_once_finds_them_seen_to() -> None:
+    async def play() -> list[float]:
+        loop = asyncio.get_running_loop()
+        began_s, seen = loop.time(), list[float]()
+
+        async def warm() -> None:
+            seen.append(round(loop.time() - began_s, 2))
+
+        async with asyncio.TaskGroup() as tasks:
+            warmth = Warmth(warm)
+            warmth.tasks = tasks
+            warmth.began()
+            await asyncio.sleep(0.5)
+            warmth.ended()
+            warmth.began()
+            await asyncio.sleep(7)
+            warmth.ended()
+        return seen
+
+    assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
+
+
 def test_the_end_of_the_conversation_is() -> None:
     async def play() -> float:
         loop = asyncio.get_running_loop()

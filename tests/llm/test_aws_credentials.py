@@ -131,13 +131,18 @@ def test_slow_source_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch)
         source = Expiring()
         source.may_answer.clear()
         kept = credentials(source)
-        for _ in range(2):
-            with pytest.raises(LlmUnreachable, match=r"no AWS credentials within 0\.05 s"):
-                await kept.current()
+        with pytest.raises(LlmUnreachable, match=r"no AWS credentials within 0\.05 s"):
+            await kept.current()
+        monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 3600)
+        async with asyncio.timeout(5):
+            with pytest.raises(LlmUnreachable, match="no AWS credentials"):
+                await kept.current()  # no turn waits again for what hangs
         source.may_answer.set()
         await settled(lambda: kept._keys is not None)
         assert (await kept.current()).access_key == "key 1"
         assert source.asked == 1
+        kept.forget()
+        assert (await kept.current()).access_key == "key 2"  # it answers again: nothing is held against it
 
     asyncio.run(main())
 

@@ -45,6 +45,7 @@ def test_error_frames_say_it_in_a_header() -> None:
         ("Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z (20240101T000000Z + 5 min.)", "720 s ahead"),  # noqa: E501
         ("The request signature we calculated does not match", "check the secret key, the region"),
         ("20240101T000000Z 20240101T000005Z", "check the secret key"),
+        ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
     ],
 )  # fmt: skip
 def test_skew_is_told_from_a_wrong_key(message: str, says: str) -> None:

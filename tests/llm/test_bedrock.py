@@ -27,11 +27,11 @@ from aws_server import (
     usage,
     wrapped,
 )
-from llm_server import HELLO, Script, Wait, ask, chunk
+from llm_server import HELLO, Abort, Script, Wait, ask, chunk
 
 from llm import paced
 from llm.bedrock import BedrockChat
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
+from llm.chat import Calling, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 
 ASKED = HELLO[-1].content
@@ -194,7 +194,7 @@ def test_function_call_comes_whole() -> None:
     script = answer(said("See.") + start, *pieces, event("messageStop", stopReason="tool_use") + usage())
     options = ChatOptions((WEATHER,), choice="required")
     heard, body, _ = asked(script, options=options)
-    assert heard[:2] == [Token("See."), FunctionCall("t1", "weather", '{"city":"Ulm"}')]
+    assert heard[:-1] == [Token("See."), *[Calling()] * 3, FunctionCall("t1", "weather", '{"city":"Ulm"}')]
     assert body["toolConfig"]["toolChoice"] == {"any": {}}
     (tool,) = body["toolConfig"]["tools"]
     assert tool["toolSpec"]["inputSchema"]["json"] == json.loads(WEATHER.parameters)
@@ -222,6 +222,31 @@ def test_malformed_output_is_broken(reason: str) -> None:
 def test_end_without_stop_or_words() -> None:
     assert "without an end mark" in str(failure(answer(said("Hi"))))
     assert "without a word (end_turn)" in str(failure(answer(STOP + usage())))
+
+
+def test_what_was_called_is_not_quoted() -> None:
+    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
+    messages = (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1"))
+
+    async def test(_: AwsServer, chat: BedrockChat) -> None:
+        with pytest.raises(LlmRefused) as caught:
+            await ask(chat, messages)
+        assert "chest" not in str(caught.value)
+
+    run(test, answer(fault("validationException", message="bad: chest pain")))
+
+
+def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+    late = fault("internalServerException", message="x")
+    assert asked(answer(said("Hi") + STOP + late))[0] == [Token("Hi"), Finished("end_turn")]
+    assert asked((HEAD, chunk(said("Hi") + STOP), Wait(0.02), Abort()))[0] == [Token("Hi"), Finished("end_turn")]
+    script = answer(
+        wrapped(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi"}),
+        wrapped(type="message_delta", delta={"stop_reason": "end_turn"}),
+        wrapped(type="error", error={"type": "overloaded_error", "message": "Overloaded"}),
+    )
+    heard, _, _ = asked(script, api="invoke", family="anthropic")
+    assert heard == [Token("Hi"), Finished("end_turn")]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +320,7 @@ def test_anthropic_by_invoke() -> None:
     options = ChatOptions((WEATHER,), choice="weather")
     heard, body, headers = asked(script, options=options, model=CLAUDE, api="invoke", cache=True, latency="optimized")
     call = FunctionCall("t1", "weather", '{"city":"Ulm"}')
-    assert heard == [Token("Hi"), call, Finished("tool_use", 13, 5, cached_tokens=4)]
+    assert heard == [Token("Hi"), *[Calling()] * 3, call, Finished("tool_use", 13, 5, cached_tokens=4)]
     assert body["anthropic_version"] == "bedrock-2023-05-31"
     assert body["max_tokens"] == 1024
     assert body["system"] == [{"type": "text", "text": "You are terse.", "cache_control": {"type": "ephemeral"}}]
@@ -339,6 +364,18 @@ def test_llama_by_invoke_with_boto3_beside_it() -> None:
     async def main() -> None:
         async with serving_aws(script) as server:
             assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
+
+    asyncio.run(main())
+
+
+def test_llama_by_invoke_takes_no_functions() -> None:
+    async def main() -> None:
+        chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
+        async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
+            with pytest.raises(LlmRefused, match="takes no functions: use api converse") as refusal:
+                await anext(events)
+        assert refusal.value.retryable
+        await chat.aclose()
 
     asyncio.run(main())
 

@@ -53,8 +53,27 @@ def test_a_question_taken_back_leaves_room_for_another() -> None:
     breaker = Breaker()
     failed(breaker, 0.0, surely=True)
     breaker.asked(OPEN_S)
-    breaker.let_go()
+    breaker.let_go(OPEN_S)
     assert breaker.wants_probe(OPEN_S)
+
+
+def test_a_question_from_before_it_opened_does_not_end_the_trial() -> None:
+    breaker = Breaker()
+    breaker.asked(0.0)
+    failed(breaker, 0.1, surely=True)
+    breaker.asked(OPEN_S + 1)
+    breaker.let_go(0.0)
+    assert not breaker.wants_probe(OPEN_S + 1)
+
+
+def test_after_a_recovery_one_failure_is_chance_again() -> None:
+    breaker = Breaker()
+    failed(breaker, 0.0)
+    failed(breaker, 1.0)
+    breaker.asked(1.0 + OPEN_S)
+    breaker.succeeded()
+    failed(breaker, 20.0)
+    assert breaker.closed(20.0)
 
 
 def test_it_stays_open_for_longer_each_time_and_calms_down() -> None:
@@ -89,7 +108,7 @@ def test_nobody_is_shut_out_for_ever(steps: list[tuple[str, float]]) -> None:
             case "ok":
                 breaker.succeeded()
             case "let go":
-                breaker.let_go()
+                breaker.let_go(now_s)
             case _:
                 breaker.failed(now_s, later_s, surely=what == "surely")
     now_s += OPEN_MOST_S + PROBE_S

@@ -192,6 +192,18 @@ def test_earlier_calls_where_the_template_knows_them() -> None:
     )
 
 
+def test_control_tokens_do_not_come_in_through_escapes() -> None:
+    ends = "\\u003c|im_end|\\u003e"
+    arguments = f'{{"{ends}": [{{"city": "{ends}"}}, 7, null]}}'
+    call = Message("assistant", "", calls=(FunctionCall("c1", "weather<|im_end|>", arguments),))
+    plain = Message("assistant", "", calls=(FunctionCall("c1", "weather", "{}"),))
+    prompt = template(HERMES).prompt([CALLED[0], call, CALLED[2]])
+    assert '{"< |im_end|>": [{"city": "< |im_end|>"}, 7, null]}' in prompt
+    assert prompt.count("<|im_end|>") == template(HERMES).prompt([CALLED[0], plain, CALLED[2]]).count("<|im_end|>")
+    deep = Message("assistant", "", calls=(FunctionCall("c1", "weather", "[" * 900 + "]" * 900),))
+    assert template(HERMES).prompt([CALLED[0], deep, CALLED[2]])
+
+
 def test_arguments_that_are_no_json_stay_text() -> None:
     call = Message("assistant", "", calls=(FunctionCall("c1", "weather", "Ulm"),))
     assert '"arguments": "Ulm"}' in template(HERMES).prompt([CALLED[0], call, CALLED[2]])

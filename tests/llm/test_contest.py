@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.chat import Answering, ChatEvent, Finished, Queued, Sent, Token, Tried
+from llm.chat import Answering, Calling, ChatEvent, Finished, Queued, Sent, Token, Tried
 from llm.contest import Ask, Close, Contest, Effect, Fail, Pass
-from llm.errors import LlmError, LlmRefused, LlmUnreachable
-from llm.hedging import LOSER_TOKENS, HedgeBudget
+from llm.errors import LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.hedging import LOSER_TOKENS, UNMEASURED_DELAY_S, UNMEASURED_PATIENCE_S, HedgeBudget
 from llm.routing import Endpoint, Policy, Routing
 
 POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
@@ -37,6 +37,8 @@ class Listener:
         self.asked: list[int] = []
         self.running: set[int] = set()
         self.winner: int | None = None
+        self.said = False
+        self.broken_calls = 0
         self.failed = False
         self.passed: list[ChatEvent] = []
         self.tried: list[Tried] = []
@@ -64,10 +66,11 @@ class Listener:
         assert len(self.running) <= 2
 
     def _hear(self, event: ChatEvent, of: int | None) -> None:
-        if isinstance(event, Token):
+        if isinstance(event, Token | Calling):
             assert of is not None
             assert self.winner in {None, of}, "two endpoints never speak in one answer"
             self.winner = of
+            self.said = self.said or isinstance(event, Token)
             by = [said.by for said in self.passed if isinstance(said, Answering)][-1]
             assert by == f"e{of}", "who answers is named before it does"
         self.passed.append(event)
@@ -76,7 +79,7 @@ class Listener:
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["queued", "sent", "token", "finished", "ended", "unreachable", "busy", "wrong", "time", "later"]
+            ["queued", "sent", "token", "calling", "finished", "ended", "unreachable", "busy", "wrong", "time", "later"]
         ),
         st.integers(0, 1),  # of the endpoints that are asked: which
         st.floats(0.0, 0.4),
@@ -118,6 +121,9 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
         number = sorted(listener.running)[which % len(listener.running)]
         if what in {"unreachable", "busy", "wrong"}:
             listener.running.remove(number)
+            if number == listener.winner and not listener.said:
+                listener.winner = None
+                listener.broken_calls += 1
             listener.perform(contest.failed(number, error(f"e{number}", what), now_s))
         elif what == "ended":
             effects = contest.ended(number, now_s)
@@ -127,11 +133,17 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
                 break
             listener.perform(effects)
         else:
-            events: dict[What, ChatEvent] = {"queued": Queued(), "sent": Sent(0.01), "token": Token("a")}
+            events: dict[What, ChatEvent] = {
+                "queued": Queued(),
+                "sent": Sent(0.01),
+                "token": Token("a"),
+                "calling": Calling(),
+            }
             listener.perform(contest.came(number, events.get(what, Finished("stop")), now_s), number)
-            listener.winner = number if what == "finished" else listener.winner
+            if what == "finished":
+                listener.winner, listener.said = number, True
     contest.over(now_s)
-    assert sum(tried.outcome == "answered" for tried in listener.tried) <= 1
+    assert sum(tried.outcome == "answered" for tried in listener.tried) <= 1 + listener.broken_calls
     return now_s
 
 
@@ -181,6 +193,158 @@ def test_leaving_early_blames_nobody() -> None:
     contest.over(1000.6)
     assert all(breaker.closed(1000.6) for breaker in routing.breakers)
     assert [health.samples for health in routing.healths] == [0, 0, 0]
+
+
+def test_leaving_early_leaves_room_for_another_trial() -> None:
+    _, routing = question()
+    routing.breakers[0].failed(990.0, 0.001, surely=True)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    assert Ask(0) in contest.begin(1000.0)
+    assert not routing.breakers[0].wants_probe(1000.1)
+    contest.over(1000.1)
+    assert routing.breakers[0].wants_probe(1000.1)
+
+
+WRONG = [LlmRefused("e1", "takes no tools", spoken="", retryable=False), KeyError("a defect of its client")]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
+def test_a_second_one_that_refuses_for_good_does_not_end_the_first(wrong: Exception) -> None:
+    contest, routing = question()
+    contest.begin(1000.0)
+    assert Ask(1) in contest.tick(1000.5)
+    effects = contest.failed(1, wrong, 1000.51)
+    assert [effect for effect in effects if not isinstance(effect, Pass)] == []
+    assert not routing.breakers[1].closed(1000.51), "and it is not looked at again so soon"
+    assert Pass(Token("a")) in contest.came(0, Token("a"), 1000.6)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
+def test_one_asked_out_of_curiosity_that_refuses_for_good_is_followed_by_another(wrong: Exception) -> None:
+    _, routing = question()
+    routing.breakers[0].failed(990.0, 0.001, surely=True)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    assert Ask(0) in contest.begin(1000.0)
+    assert Ask(1) in contest.failed(0, wrong, 1000.01)
+    assert Fail(wrong) in contest.failed(1, wrong, 1000.02)
+
+
+def test_what_a_filter_cuts_off_is_not_the_endpoints_fault() -> None:
+    _, routing = question()
+    routing.breakers[0].failed(990.0, 0.001, surely=True)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    contest.begin(1000.0)
+    contest.came(0, Token("a"), 1000.1)
+    assert contest.failed(0, WRONG[0], 1000.2) == [Fail(WRONG[0])]
+    assert routing.breakers[0].closed(1000.2)
+
+
+def test_what_the_first_refuses_for_good_is_not_asked_of_others() -> None:
+    contest, routing = question()
+    contest.begin(1000.0)
+    contest.tick(1000.5)
+    effects = contest.failed(0, WRONG[0], 1000.6)
+    assert Close(1) in effects
+    assert effects[-1] == Fail(WRONG[0])
+    assert all(breaker.closed(1000.6) for breaker in routing.breakers)
+
+
+def pass_time(contest: Contest, now_s: float, number: int) -> float:
+    """When `number` is asked, if nobody says anything."""
+    for _ in range(200):
+        assert contest.wake_s is not None
+        now_s = contest.wake_s
+        if Ask(number) in contest.tick(now_s):
+            return now_s
+    raise AssertionError(f"{number} was never asked")
+
+
+def test_whoever_is_silent_for_too_long_is_given_up_and_left_alone() -> None:
+    contest, routing = question(share=0.0)
+    contest.begin(1000.0)
+    assert pass_time(contest, 1000.0, 1) == 1000.0 + UNMEASURED_PATIENCE_S
+    assert not routing.breakers[0].closed(1002.1)
+
+
+@pytest.mark.parametrize("winner", [1, 2])
+def test_two_that_are_silent_are_not_waited_for_until_the_end(winner: int) -> None:
+    contest, _ = question()
+    contest.begin(1000.0)
+    hedged_at_s = pass_time(contest, 1000.0, 1)
+    switched_at_s = pass_time(contest, hedged_at_s, 2)
+    assert switched_at_s == 1000.0 + UNMEASURED_PATIENCE_S
+    effects = contest.came(winner, Token("a"), 1003.0)
+    assert Close(3 - winner) in effects
+    assert Pass(Token("a")) in effects
+
+
+def test_one_asked_out_of_curiosity_is_hedged_by_one_alone() -> None:
+    _, routing = question()
+    routing.breakers[0].failed(990.0, 0.001, surely=True)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    assert Ask(0) in contest.begin(1000.0)
+    assert pass_time(contest, 1000.0, 1) == 1000.0 + UNMEASURED_DELAY_S
+    assert pass_time(contest, 1000.4, 2) == 1000.0 + UNMEASURED_PATIENCE_S
+
+
+def test_whoever_was_asked_just_before_the_deadline_is_not_blamed() -> None:
+    _, routing = question(share=0.0)
+    contest = Contest(routing, PROMPT_TOKENS, 1000.0 + UNMEASURED_PATIENCE_S + 0.1)
+    contest.begin(1000.0)
+    pass_time(contest, 1000.0, 1)
+    assert isinstance(contest.tick(contest.deadline_s)[-1], Fail)
+    assert [breaker.closed(contest.deadline_s) for breaker in routing.breakers] == [False, True, True]
+
+
+def test_whoever_was_silent_until_the_deadline_is() -> None:
+    routing = routing_of(1, "ordered", 0.0, 1)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    contest.begin(1000.0)
+    contest.tick(1008.0)
+    assert not routing.breakers[0].closed(1008.0)
+
+
+def test_nobody_is_asked_after_the_deadline() -> None:
+    contest, _ = question()
+    contest.begin(1000.0)
+    failure = error("e0", "unreachable")
+    assert contest.failed(0, failure, 1008.0)[-1] == Fail(failure)
+
+
+def test_an_answer_that_stalls_may_be_chance() -> None:
+    contest, routing = question()
+    contest.begin(1000.0)
+    contest.came(0, Token("a"), 1000.1)
+    stalled = LlmTooSlow("e0", "stalled", spoken="", retryable=True)
+    assert contest.failed(0, stalled, 1005.1) == [Fail(stalled)]
+    assert routing.breakers[0].closed(1005.1)
+
+
+def test_a_call_that_has_begun_wins_though_it_comes_whole_much_later() -> None:
+    contest, routing = question()
+    contest.begin(1000.0)
+    contest.tick(1000.5)
+    effects = contest.came(0, Calling(), 1000.6)
+    assert Close(1) in effects
+    assert contest.wake_s is None
+    assert routing.healths[0].usual_s == pytest.approx(0.6)
+
+
+def test_a_call_that_breaks_off_is_asked_of_another() -> None:
+    contest, _ = question()
+    contest.begin(1000.0)
+    contest.came(0, Calling(), 1000.1)
+    assert Ask(1) in contest.failed(0, error("e0", "unreachable"), 1000.2)
+    assert Pass(Token("a")) in contest.came(1, Token("a"), 1000.3)
+
+
+def test_a_call_that_breaks_off_after_words_is_not() -> None:
+    contest, _ = question()
+    contest.begin(1000.0)
+    contest.came(0, Token("Let me see."), 1000.1)
+    contest.came(0, Calling(), 1000.1)
+    failure = error("e0", "unreachable")
+    assert contest.failed(0, failure, 1000.2) == [Fail(failure)]
 
 
 def test_an_empty_stream_is_a_failure() -> None:

@@ -48,6 +48,31 @@ def test_a_share_of_zero_is_never() -> None:
         assert not budget.may_hedge(budget.ask(10), 0)
 
 
+def test_the_tokens_of_long_ago_pay_for_nothing() -> None:
+    budget = HedgeBudget(0.1)
+    budget.ask(1_000_000)
+    last = [budget.ask(10) for _ in range(WINDOW)][-1]
+    assert budget.may_hedge(last, 100)
+    assert not budget.may_hedge(last, 101)
+
+
+def test_the_same_tokens_pay_only_once() -> None:
+    budget = HedgeBudget(0.1)
+    early, *_ = [budget.ask(10) for _ in range(11)]
+    budget.ask(10_000)
+    budget.hedge(early, 900)  # it was still under way when the long one came
+    last = [budget.ask(10) for _ in range(WINDOW - 5)][-1]
+    assert not budget.may_hedge(last, 900)  # though of the last hundred the long one is, and the hedge is not
+    assert budget.may_hedge(last, 200)
+
+
+@pytest.mark.parametrize(("share", "explores"), [(0.0, False), (0.02, False), (0.03, False), (0.04, True), (0.1, True)])
+def test_a_small_budget_never_suffices_for_curiosity(share: float, explores: bool) -> None:
+    budget = HedgeBudget(share)
+    questions = [budget.ask(1000) for _ in range(10 * WINDOW)]
+    assert budget.explores == budget.may_hedge(questions[-1], 10, exploring=True) == explores
+
+
 def test_what_never_left_costs_nothing() -> None:
     budget = HedgeBudget(0.5)
     budget.ask(100)

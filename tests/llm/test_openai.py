@@ -34,7 +34,7 @@ from llm_server import (
 from stopwatch import Stopwatch, Took
 
 from llm import http_stream, paced
-from llm.chat import ChatEvent, Finished, Queued, Sent, Token
+from llm.chat import ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.openai import OpenAIChat
 
@@ -366,6 +366,24 @@ def test_cancelling_at_any_step_leaves_nothing_open() -> None:
     run(test, (Wait(0.004), HEAD, Wait(5)))
 
 
+def test_cancelling_while_an_answer_ends_leaves_no_connection_busy() -> None:
+    """httpcore alone leaves it busy, and in the pool, for ever, where it is cancelled while it takes it back."""
+
+    async def test(server: Server, model: OpenAIChat) -> None:
+        for turns in range(60):
+            async with asyncio.TaskGroup() as group:
+                asking = group.create_task(ask(model))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asking.cancel()
+        gc.collect()
+        pooled = [kept for kept in gc.get_objects() if isinstance(kept, httpcore.AsyncHTTPConnection)]
+        assert [kept.info() for kept in pooled if not kept.is_idle()] == []
+        assert not asking.cancelled(), "the last of these answers came to its end before it could be cancelled"
+
+    run(test, answer("Hi"))
+
+
 def test_cancelling_inside_a_tls_handshake_leaves_nothing_open() -> None:
     async def main() -> None:
         met, left = asyncio.Event(), asyncio.Event()
@@ -537,6 +555,25 @@ def test_what_was_asked_is_not_quoted_from_inside_a_stream_either() -> None:
     assert texts(events) == []
 
 
+def test_what_was_called_is_not_quoted_either() -> None:
+    arguments = json.dumps({"who": "Doktor Müllerschön", "why": "chest pain"})
+    asked = (
+        Message("user", "call my doctor"),
+        Message("assistant", "", calls=(FunctionCall("c1", "dial", arguments),)),
+        Message("tool", "busy", call_id="c1"),
+    )
+
+    async def test(_: Server, model: OpenAIChat) -> None:
+        with pytest.raises(LlmRefused) as refusal:
+            await ask(model, asked)
+        assert "chest" not in str(refusal.value)
+        assert "Doktor" not in str(refusal.value)
+
+    run(test, status(400, {"error": {"message": "bad call: Doktor Müllerschön, chest pain"}}))
+    run(test, status(400, {"error": {"message": "bad arguments: Müllerschön"}}))
+    run(test, (HEAD, chunk(b'data: {"error": "bad call: chest pain"}\n\n'), LAST_CHUNK))
+
+
 # What comes is no answer.
 
 
@@ -556,6 +593,22 @@ def test_broken_answer(tail: Script, before: list[str]) -> None:
     assert isinstance(error, LlmBroken)
     assert error.retryable
     assert texts(events) == before
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        (Abort(),),
+        (Close(),),
+        (chunk(usage(9, 2)[:20]), Abort()),
+        (chunk(usage(9, 2)[:20]), LAST_CHUNK),
+        (chunk(DONE), Abort()),
+    ],
+    ids=["reset", "closed", "reset inside the counts", "cut inside the counts", "reset after the end mark"],
+)
+def test_a_whole_text_is_an_answer_whatever_becomes_of_its_connection(tail: Script) -> None:
+    events = events_of((HEAD, chunk(event("It is four.")), chunk(event(finish="stop")), Wait(0.02), *tail))
+    assert events[2:] == [Token("It is four."), Finished("stop")]
 
 
 @pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/event-stream"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llm_server import DONE, event, usage
 
 from llm import openai_stream
-from llm.chat import Finished, FunctionCall, Token
+from llm.chat import Calling, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.openai_stream import OpenAIStream, Said
 
@@ -222,6 +222,7 @@ def test_a_function_call_comes_whole_whatever_pieces_it_came_in() -> None:
         event(finish="tool_calls"),
         DONE,
     ) == [
+        *[Calling()] * 4,
         FunctionCall("call_a", "weather", '{"city":"Ulm"}'),
         FunctionCall("call_b", "time", "{}"),
         Finished("tool_calls"),
@@ -233,7 +234,7 @@ def test_words_before_a_call_are_said() -> None:
         event(content="Let me see."),
         calling(index=0, id="call_a", function={"name": "weather", "arguments": {"city": "Ulm"}}),
         DONE,
-    ) == [Token("Let me see."), FunctionCall("call_a", "weather", '{"city": "Ulm"}'), Finished("done")]
+    ) == [Token("Let me see."), Calling(), FunctionCall("call_a", "weather", '{"city": "Ulm"}'), Finished("done")]
 
 
 def test_more_calls_than_anybody_needs_are_a_fault() -> None:
@@ -246,7 +247,7 @@ def test_calls_that_all_carry_the_same_number_are_told_apart_by_their_ids() -> N
         calling(index=0, id="call_a", function={"name": "weather", "arguments": '{"city":"Paris"}'}),
         calling(index=0, id="call_b", function={"name": "weather", "arguments": '{"city":"Rome"}'}),
         DONE,
-    )[:2] == [
+    )[2:4] == [
         FunctionCall("call_a", "weather", '{"city":"Paris"}'),
         FunctionCall("call_b", "weather", '{"city":"Rome"}'),
     ]

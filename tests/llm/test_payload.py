@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.answer import Answer
-from llm.chat import ChatEvent, Finished, FunctionCall, Token
+from llm.chat import Calling, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.json_text import JsonText
 from llm.payload import Payload, reading_of
@@ -184,7 +184,7 @@ def test_calls_of_a_chat_come_whole() -> None:
     line = json.dumps({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}).encode()
     reading = reading_of("auto", "near", ())
     said = [*reading.feed(line + b"\n"), *reading.end()]
-    assert said == [FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
+    assert said == [Calling(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,6 @@ def test_endless_answers_and_calls() -> None:
         list(answer.say("x" * (256 * 1024 + 1)))
     answer = Answer("near")
     for index in range(16):
-        answer.call(index, "", "weather")
+        assert list(answer.call(index, "", "weather")) == [Calling()]
     with pytest.raises(LlmBroken, match="16 functions"):
-        answer.call(16, "", "weather")
+        list(answer.call(16, "", "weather"))

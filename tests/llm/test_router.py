@@ -23,7 +23,7 @@ from llm.chat import (
 )
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.hedging import HedgeBudget
-from llm.router import Router, prompt_tokens
+from llm.router import NEWS_AHEAD, Router, prompt_tokens
 from llm.routing import Endpoint, Policy, Routing
 
 HELLO = (Message("user", "what is the tallest mountain"),)
@@ -49,6 +49,7 @@ class Scripted:
     words: Sequence[str] = ("It ", "is ", "Everest.")
     sends: bool = True
     closes_in_s: float = 0.0
+    closed_in_peace: int = 0
     detail: str = ""
     asked_at_s: list[float] = field(default_factory=list)
     closed_at_s: list[float] = field(default_factory=list)
@@ -84,6 +85,7 @@ class Scripted:
             if not whole:
                 self.closed_at_s.append(loop.time())
                 await asyncio.sleep(self.closes_in_s)
+                self.closed_in_peace += 1
 
 
 def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
@@ -315,6 +317,42 @@ def test_a_loser_that_is_slow_to_close_delays_no_token() -> None:
     asked = asked_once(near, Scripted("far", first_token_s=0.1))
     last_token_s = [at_s for event, at_s in zip(asked.events, asked.at_s, strict=True) if isinstance(event, Token)][-1]
     assert last_token_s == pytest.approx(0.5 + 0.04)
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "cancelled after the first token"])
+def test_a_loser_that_is_slow_to_close_is_told_so_once(leaves: bool) -> None:
+    slow = Scripted("slow", SILENT, closes_in_s=1.0)
+    router = router_of(slow, Scripted("quick"))
+
+    async def play() -> None:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(ask(router))
+            if leaves:
+                await asyncio.sleep(0.53)  # hedged after 0.4 s, closed after 0.1 more
+                asking.cancel()
+        assert asking.cancelled() == leaves
+
+    run_virtual(play())
+    assert slow.closed_in_peace == 1
+
+
+def test_an_endpoint_that_fails_while_it_is_closed_keeps_nobody_waiting() -> None:
+    class Rude(Scripted):
+        async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+            try:
+                for _ in range(3 * NEWS_AHEAD):
+                    yield Token("on ")
+            finally:
+                raise refused(self.name)
+
+    async def play() -> None:
+        async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
+            async for event in events:
+                if isinstance(event, Token):
+                    await asyncio.sleep(1)  # its news fill the queue meanwhile
+                    break
+
+    run_virtual(play())
 
 
 def test_what_one_conversation_saw_the_next_one_knows() -> None:

@@ -143,12 +143,24 @@ def test_who_was_not_measured_lately_is_raced_within_the_budget() -> None:
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
 
-def test_without_a_budget_a_turn_now_and_then_goes_elsewhere() -> None:
-    route = routing(share=0.0)
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.03])
+def test_without_a_budget_that_suffices_a_turn_now_and_then_goes_elsewhere(share: float) -> None:
+    route = routing(share=share)
     measured(route, 0.1, 0.15, 0.2)
     firsts = [plan(route, NOW_S + STALE_S + 1) for _ in range(TRIAL_EVERY)]
     assert firsts.count(Plan(0)) == TRIAL_EVERY - 1
     assert firsts[-1].why == "look"
+
+
+def test_by_lot_whoever_failed_is_tried_with_a_turn_of_its_own() -> None:
+    """Beside a quicker one it would lose, and stay out for ever."""
+    route = routing(Endpoint("a"), Endpoint("b"), Endpoint("reserve", weight=0), policy="weighted")
+    measured(route, 0.1, 0.9, 0.1)
+    fail(route, 1)
+    assert plan(route, NOW_S + 6) == Plan(1, "look")
+    route.breakers[1].succeeded()
+    fail(route, 2)
+    assert plan(route, NOW_S + 6).first == 0
 
 
 def test_no_endpoint_is_no_choice() -> None:

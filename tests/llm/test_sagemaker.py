@@ -26,7 +26,7 @@ from aws_server import (
 from llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
 
 from llm import paced
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, Queued, Sent, Token
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.sagemaker import SageMakerChat
 
@@ -223,6 +223,37 @@ def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
     line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
     assert events_of((HEAD, chunk(part(line)), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
+
+
+def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+    line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
+    late = fault("InternalStreamFailure", Message="x")
+    assert events_of(answer(part(line) + late))[2:] == [Token("Hi"), Finished("stop")]
+
+
+def test_what_was_called_is_not_quoted() -> None:
+    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
+
+    async def test(_: AwsServer, model: SageMakerChat) -> None:
+        with pytest.raises(LlmRefused) as caught:
+            await ask(model, (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1")))
+        assert "chest" not in str(caught.value)
+
+    run(test, refusal(400, "ValidationError", message="bad: chest pain"))
+    run(test, answer(part(b'{"error": {"message": "bad: chest pain"}}\n')))
+
+
+def test_functions_are_refused_where_it_is_asked_by_prompt() -> None:
+    async def main() -> None:
+        model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
+        options = ChatOptions((Function("weather", "", "{}"),))
+        async with aclosing(model.stream(HELLO, options)) as events:
+            with pytest.raises(LlmRefused, match="takes no functions: use an endpoint") as refusal:
+                await anext(events)
+        assert refusal.value.retryable
+        await model.aclose()
+
+    asyncio.run(main())
 
 
 # Refusals.

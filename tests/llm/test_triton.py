@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import re
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -97,7 +98,7 @@ def failing(
 
 
 def request_of(**settings: object) -> tuple[str, dict[str, object]]:
-    """Path and body of one request."""
+    """Path and body of one request, but for its id."""
 
     async def main() -> Server:
         async with serving(ANSWER) as server:
@@ -107,7 +108,9 @@ def request_of(**settings: object) -> tuple[str, dict[str, object]]:
         return server
 
     (post,) = asyncio.run(main()).posts
-    return post.path, json.loads(post.body)
+    body = json.loads(post.body)
+    assert re.fullmatch("repartee-[0-9a-f]{8}-1", body.pop("id"))
+    return post.path, body
 
 
 def test_events_of_an_answer() -> None:
@@ -127,7 +130,6 @@ def test_request_to_vllm() -> None:
     path, body = request_of(max_tokens=80, temperature=0.2, parameters={"top_p": 0.9})
     assert path == ROUTE
     assert body == {
-        "id": "repartee-1",
         "text_input": PROMPT,
         "parameters": {
             "stream": True,
@@ -143,7 +145,6 @@ def test_request_to_tensorrt_llm() -> None:
     path, body = request_of(model="ensemble", version="3", inputs=BACKENDS["tensorrt_llm"])
     assert path == "/v2/models/ensemble/versions/3/generate_stream"
     assert body == {
-        "id": "repartee-1",
         "text_input": PROMPT,
         "stream": True,
         "exclude_input_in_output": True,
@@ -155,7 +156,7 @@ def test_request_to_tensorrt_llm() -> None:
 def test_request_to_a_model_of_ones_own() -> None:
     inputs = TritonInputs(nested=False, text="PROMPT", max_tokens="limit", stream="", exclude_input="")
     _, body = request_of(inputs=inputs, temperature=0.0)
-    assert body == {"id": "repartee-1", "PROMPT": PROMPT, "limit": 512, "temperature": 0.0}
+    assert body == {"PROMPT": PROMPT, "limit": 512, "temperature": 0.0}
 
 
 def test_names_of_models_are_quoted() -> None:
@@ -183,7 +184,7 @@ def test_address_with_route_and_prefix() -> None:
         assert one.path == f"/far{ROUTE}"
         assert one.headers["authorization"] == f"Bearer {KEY}"
         assert json.loads(one.body)["parameters"]["max_tokens"] == 7
-        assert json.loads(other.body)["id"] == "repartee-2"
+        assert json.loads(other.body)["id"] == json.loads(one.body)["id"].removesuffix("1") + "2"
 
     asyncio.run(main())
 
