@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 LOAD_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 3.0
 
-SETTLE_MS = 160.0
-"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 130 ms ahead (docs/stt.md)."""
+SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 160.0})
+"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 130 ms ahead (docs/stt.md).
+Others take the sound as it is, and to ask them again costs as much as to ask: the words of their first answer stay."""
 
 PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
 """How long a silence is waited for, by `turn.profile`."""
@@ -486,14 +487,14 @@ def needs(settings: Settings) -> list[Need]:
     )
 
 
-def turn_settings(settings: Settings) -> TurnSettings:
-    """What turn taking needs of the settings."""
+def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
+    """What turn taking needs of the settings, with this recognizer."""
     turn = settings.turn
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
-        settle_ms=SETTLE_MS,
+        settle_ms=SETTLE_MS.get(recognizer, 0.0),
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=turn.stuck_after_s,
@@ -569,7 +570,7 @@ def session(
         microphone,
         speaker,
         engines,
-        Turns(turn_settings(settings)),
+        Turns(turn_settings(settings, engines.transcriber.name)),
         Conversation(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),

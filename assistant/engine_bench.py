@@ -137,7 +137,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> Report:
     settings = bench.settings()
     turn = settings.turn
     # Words asked for sooner are asked for again then.
-    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, SETTLE_MS)
+    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, *SETTLE_MS.values())
     wanted = list(variants(settings, bench.stt, bench.tts))
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):

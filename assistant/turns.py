@@ -403,10 +403,6 @@ class Turns:
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
-        # A slow recognizer may have answered an early question only now.
-        unsettled = not attempt.settled and self.settings.speculate_after_ms is not None
-        if unsettled and (again := self._recheck(turn, attempt, ms_of_samples(at - turn.speech_end), turn.speech_end)):
-            return again
         if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
             return self._abandon_turn(turn, at, "no words")
         self._turn = None

@@ -131,7 +131,7 @@ class Connections:
             self._realtime(config, engines, token),
             microphone,
             speaker,
-            build.turn_settings(settings),
+            build.turn_settings(settings, engines.transcriber.name),
             voice=engines.voice.name,
         )
         trace = TraceFile(

@@ -64,7 +64,7 @@ async def held(recording: Path, at_s: float, happens: Callable[[Engines], None],
         hold = Hold(
             WavMicrophone(open_recording(recording), tail_s=1.0),
             engines,
-            build.turn_settings(workshop.settings),
+            build.turn_settings(workshop.settings, engines.transcriber.name),
             build.session_settings(workshop.settings),
         )
         hold.cues.append((at_s, lambda: happens(engines)))

@@ -144,12 +144,21 @@ def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...],
 
 
 def test_the_settings_reach_turn_taking() -> None:
-    made = turn_settings(load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings)
+    made = turn_settings(
+        load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "pocketsphinx"
+    )
     assert (made.hangover_ms, made.speculate_after_ms) == (700, 120)
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings).hangover_ms == 333
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings).patience is None
-    assert turn_settings(load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings).speculate_after_ms is None
-    assert turn_settings(load_settings(None, {}, []).settings).patience == BALANCED
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "pocketsphinx").hangover_ms == 333
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "pocketsphinx").patience is None
+    assert (
+        turn_settings(
+            load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings, "pocketsphinx"
+        ).speculate_after_ms
+        is None
+    )
+    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").patience == BALANCED
+    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").settle_ms == 160
+    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").settle_ms == 0
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])

@@ -232,15 +232,11 @@ def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
     found = recorded(told_of([entry for record in performance.records for entry in record.told]))
     (stretch,) = {ask.stretch for ask in found.asks.values()}
     assert stretch == samples_of_ms(1800)
-    assert [ask.ordinal for ask in found.asks_in(stretch)] == [0, 1]
+    assert [ask.ordinal for ask in found.asks_in(stretch)] == [0, 1, 2, 3]
     assert all(ask.answer is not None and ask.delay > 0 for ask in found.asks_in(stretch))
-    assert [judgement.source for judgement in found.judged_in(stretch)] == [
-        "asked",
-        "words",
-        "listener",
-        "asked",
-        "words",
-    ]
+    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    assert sources.count("listener") == 1
+    assert [source for source in sources if source != "listener"] == ["asked", "words"] * 4
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from assistant.trace_replay_settings import REPLAYABLE, change_of, profile_of
 from assistant.turn_end import BALANCED, EAGER, PATIENT
 from assistant.turns import TurnSettings
 
-RECORDED = turn_settings(Settings())
+RECORDED = turn_settings(Settings(), "pocketsphinx")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ RECORDED = turn_settings(Settings())
 )
 def test_it_is_as_if_they_had_been_in_the_configuration(overrides: list[str], section: TurnSection) -> None:
     changed = change_of(overrides)(RECORDED)
-    wanted = turn_settings(Settings(turn=section))
+    wanted = turn_settings(Settings(turn=section), "pocketsphinx")
     if changed.patience is None:  # then the profile's own wait is not looked at
         assert (changed.hangover_ms, changed.patience) == (wanted.hangover_ms, wanted.patience)
     assert changed == wanted

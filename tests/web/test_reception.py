@@ -13,7 +13,7 @@ from web_server import ScriptedHall
 
 from web.admission import Admission
 from web.metrics import Metrics
-from web.reception import Converse, Reception
+from web.reception import SEAT_TIMEOUT_S, Converse, Reception
 
 
 class Client:
@@ -210,7 +210,7 @@ def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
             await asyncio.sleep(0.3)
             assert [client.codes for client in others] == [[], []]
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(SEAT_TIMEOUT_S)
             assert sorted(client.codes for client in others) == [[], ["server_full"]], "one seat, one of them"
             for client in others:
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
