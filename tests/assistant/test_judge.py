@@ -1,0 +1,66 @@
+"""What a conversation tells the judge of a speaker's pauses reaches the estimate."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from real_time import Hold
+from rehearsal import NOON, LoudnessVad, Says, ScriptedMicrophone, ScriptedModel, ScriptedTranscriber, ScriptedVoice
+from virtual_time import run_virtual
+
+from assistant.deeds import Deeds
+from assistant.engines import Engines
+from assistant.turn_end import Estimate, Evidence, Patience
+from assistant.turn_end_priors import PauseHabits
+from assistant.turns import TurnSettings
+
+FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
+UNPREPARED = TurnSettings(patience=Patience(400, 400, 400, 0.0))
+"""The answer is begun at the end, so that there is time to go on before it is heard."""
+
+
+@dataclass
+class Asked:
+    """An estimator that keeps what it is asked, and thinks every turn half over."""
+
+    habits: list[PauseHabits] = field(default_factory=list)
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        self.habits.append(evidence.habits)
+        return Estimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+def habits_in(*says: Says, turns: TurnSettings = FIXED_400) -> list[PauseHabits]:
+    """What is known of the speaker, estimate by estimate, each change once."""
+    asked = Asked()
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        ScriptedTranscriber(list(says)),
+        ScriptedModel(("It is ten o'clock and all is well.",) * len(says)),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+        turn_end=asked,
+    )
+    run_virtual(
+        Hold(ScriptedMicrophone(list(says), says[-1].end_ms + 4000), engines, turns, keep_words=False).perform()
+    )
+    return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
+
+
+def test_a_pause_in_the_turn_is_known_in_the_next_silence_of_it() -> None:
+    first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk"))
+    assert first == PauseHabits()
+    assert (second.pauses, second.turns, second.paused) == (1, 0, True)
+    assert list(second.pauses_ms) == pytest.approx([340], abs=45)
+
+
+def test_who_went_on_after_the_commit_has_paused() -> None:
+    first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=UNPREPARED)
+    assert first == PauseHabits()
+    assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
+
+
+def test_a_new_turn_begins_without_a_pause() -> None:
+    first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(6000, 6800, "thank you"))
+    assert first == PauseHabits()
+    assert (second.pauses, second.turns, second.paused) == (0, 1, False)
