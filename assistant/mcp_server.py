@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx2
-from mcp.client._transport import Transport
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +24,9 @@ from assistant.tool_names import named
 from assistant.tool_settings import ToolServerSection
 from assistant.tools import ToolError
 from llm.chat import Function
+
+if TYPE_CHECKING:
+    from mcp.client._transport import Transport  # a name of the package's own inside: not needed to run
 
 CONNECT_TIMEOUT_S = 20.0
 """To start a program, or reach an address, and list its tools: some fetch themselves first."""
@@ -118,7 +121,7 @@ class McpServer:
                 self._take(await _listed(client))
             yield client
 
-    async def _transport(self, stack: AsyncExitStack) -> Transport:
+    async def _transport(self, stack: AsyncExitStack) -> "Transport":
         section = self.section
         if section.url:
             token = self.environ[section.token_env] if section.token_env else ""
