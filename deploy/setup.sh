@@ -53,12 +53,24 @@ is_usable() {
     [ "$("$venv/bin/python" -c 'import sys, pip; print(sys.version)' 2>/dev/null)" = "$wanted" ]
 }
 
-# Debian packs ensurepip (python3-venv) and PortAudio apart from what needs them; the page is tested in Chromium.
+# Debian packs ensurepip (python3-venv) and PortAudio apart from what needs them; the page is tested in Chromium, the
+# desktop app on a virtual sound card.
 missing_packages() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v chromium >/dev/null || echo chromium
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || {
+        command -v pulseaudio >/dev/null && command -v pactl >/dev/null && find_alsa_pulse
+    } || echo pulseaudio pulseaudio-utils libasound2-plugins
     [ "$(uname -s)" != Linux ] ||
         "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("portaudio") is None)' || echo libportaudio2
+}
+
+# What leads from PortAudio (ALSA) to the sound server.
+find_alsa_pulse() {
+    for file in /usr/lib/*/alsa-lib/libasound_module_pcm_pulse.so /usr/lib/alsa-lib/libasound_module_pcm_pulse.so; do
+        [ ! -e "$file" ] || return 0
+    done
+    return 1
 }
 
 install_packages() {
@@ -83,6 +95,10 @@ install_packages() {
     esac
     case " $packages " in
     *" chromium "*) say "Chromium is missing: the tests of the page will fail, everything else works; $remedy" ;;
+    esac
+    case " $packages " in
+    *" pulseaudio "*)
+        say "PulseAudio is missing: the tests of the desktop app will fail, everything else works; $remedy" ;;
     esac
     case " $packages " in
     *" libportaudio2 "*)

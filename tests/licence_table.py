@@ -20,6 +20,7 @@ TABLE_ENDS = "<!-- End. -->\n"
 
 _PIN = re.compile(r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRAS = re.compile(r"^[A-Za-z0-9._-]+\[(\w+)\]")
 
 _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
     {
@@ -73,6 +74,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "hatchling": "building the package",
         "httpx": "the client of language models",
         "jinja2": "chat templates of models without a route for messages",
+        "livekit": "echo cancellation",
         "matplotlib": "plots",
         "num2words": "numbers as spoken words",
         "numpy": "samples",
@@ -88,6 +90,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "soundfile": "reading recordings",
         "soxr": "resampling",
         "starlette": "the server",
+        "textual": "the screen of `repartee talk`",
         "typer": "the command line",
         "tzdata": "time zones where the system has none",
         "uvicorn": "the server",
@@ -128,7 +131,8 @@ def locked() -> tuple[Pin, ...]:
 def asked_for() -> frozenset[str]:
     """The packages pyproject.toml itself names: for running and for the install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted: list[str] = [*project["project"]["dependencies"], *project["dependency-groups"]["build"]]
+    extras = project["project"]["optional-dependencies"]["desktop"]  # the one that `make setup` installs
+    wanted: list[str] = [*project["project"]["dependencies"], *extras, *project["dependency-groups"]["build"]]
     return frozenset(_name_in(requirement) for requirement in wanted)
 
 
@@ -174,16 +178,32 @@ def docs_with(table: str, page: str) -> str:
 
 def _pulled_by(pins: tuple[Pin, ...]) -> dict[str, list[str]]:
     """For each locked package the locked packages that require it, on any platform: the lock is for all of them."""
+    requirements = {pin.name: _requirements(pin.name) for pin in pins}
+    extras = {  # (package, extra) that some package wants, as textual wants markdown-it-py[linkify]
+        (_name_in(requirement), extra)
+        for of_one in requirements.values()
+        for requirement in of_one
+        if "extra ==" not in requirement
+        for extra in _EXTRAS.findall(requirement)
+    }
     pulled_by: dict[str, list[str]] = {pin.name: [] for pin in pins}
     for package in sorted(pulled_by):
-        try:
-            requirements = distribution(package).requires or []
-        except PackageNotFoundError:  # Windows or browser only; neither requires anything.
-            continue
-        needed = {_name_in(requirement) for requirement in requirements if "extra ==" not in requirement}
+        needed = {
+            _name_in(requirement)
+            for requirement in requirements[package]
+            if "extra ==" not in requirement
+            or any(package == of and f'extra == "{extra}"' in requirement for of, extra in extras)
+        }
         for name in needed & pulled_by.keys():
             pulled_by[name].append(package)
     return pulled_by
+
+
+def _requirements(package: str) -> list[str]:
+    try:
+        return distribution(package).requires or []
+    except PackageNotFoundError:  # Windows or browser only; neither requires anything.
+        return []
 
 
 def _name_in(requirement: str) -> str:
