@@ -162,7 +162,7 @@ class McpServer:
         found = {tool.name: tool for tool in tools}
         if lacking := [name for name in wanted if name not in found]:
             self._say_once(f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`")
-        names = named(self.section.name, (wanted and [name for name in wanted if name in found]) or found)
+        names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
         if len(fitting) < len(functions):

@@ -6,14 +6,15 @@ far as decisions depend on them: whether there are words, whether they agree wit
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
-    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm or words
+    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called
     judged 41600 34112 0.49 160.0 650.0 sound+text    a segment's silence: probability, length, excess of a pause
-    words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash
+    words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
+                                                      they are none to be answered, if so (called)
     lost 41600 1 2 34112                              these never came
     playing 41600 1 2 3 1                             of this reply, three whole words were heard; it is audible
     ended 41600 1 2                                   this reply is over
     asked 41600 greeting 1                            a reply nobody spoke for, with words of its own
-    submitted|cleared|cancelled 41600                 by the client
+    submitted|pressed|cleared|cancelled 41600         by the client
 """
 
 import base64
@@ -35,6 +36,7 @@ from assistant.turn_events import (
     NotTranscribed,
     Partial,
     Playing,
+    Pressed,
     ReplyEnded,
     ReplyId,
     Submitted,
@@ -48,10 +50,19 @@ from audio.vad import Voicing
 MOST_ENTRIES = 20_000
 """Kept between two records: more than an hour of anything. Then the oldest go; `before` tells that some are missing."""
 
+MOST_FRAMES = 3000
+"""Of voice in one entry: a minute. Of each frame it is kept how sure the detector was; of a silence only its length."""
+
 PLAYING_EVERY = samples_of_ms(500)
 """A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
 
 Told = Event | TurnSettings
+
+_Single = (
+    Partial | Judged | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked | Submitted | Pressed | Cleared
+    | Cancelled
+)  # fmt: skip
+"""What has an entry of its own: frames share theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,9 @@ class ToldLog:
     _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENTRIES))
     _count: int = 0
     _settings: TurnSettings | None = None
-    _frames: list[Heard] = field(default_factory=list)
+    _last: Heard | None = None  # of the frames that are to share an entry
+    _frames: int = 0
+    _sure: bytearray = field(default_factory=bytearray)
     _playing: Playing | None = None  # the last one told
     _kept: Playing | None = None  # the last one kept
     _partial: str = ""
@@ -92,9 +105,7 @@ class ToldLog:
             case Heard():
                 if self._playing is not self._kept and self._playing is not None:
                     self._keep_playing(event.at)
-                if self._frames and not _goes_on(self._frames[-1], event):
-                    self._flush()
-                self._frames.append(event)
+                self._hear(event)
             case Playing():
                 self._playing = event
                 if self._kept is None or _news(self._kept, event):
@@ -115,6 +126,22 @@ class ToldLog:
         self._entries.clear()
         return Entries(self._count - len(entries), entries)
 
+    def forget(self) -> None:
+        """What came since the last time is not to be kept: a gap, which the next entries' `before` tells."""
+        self._flush()
+        self._entries.clear()
+        self._count += 1  # also where nothing was there: the settings, and what was heard, cannot be decided upon again
+        self._settings = self._playing = self._kept = None
+        self._partial = ""
+
+    def _hear(self, event: Heard) -> None:
+        if self._last is not None and (not _goes_on(self._last, event) or len(self._sure) >= MOST_FRAMES):
+            self._flush()
+        self._last = event
+        self._frames += 1
+        if event.voicing.speaking:  # how sure the detector is matters only of voice
+            self._sure.append(round(min(max(event.voicing.probability, 0.0), 1.0) * 255))
+
     def _keep_playing(self, now: Samples) -> None:
         """The reports have stopped: the last one counts, however little it told."""
         if self._playing is not None and now - self._playing.at >= PLAYING_EVERY:
@@ -127,10 +154,11 @@ class ToldLog:
         self._count += 1
 
     def _flush(self) -> None:
-        frames, self._frames = self._frames, []
-        if frames:
-            self._entries.append(_heard_entry(frames))
-            self._count += 1
+        if self._last is None:
+            return
+        self._entries.append(_heard_entry(self._last, self._frames, bytes(self._sure)))
+        self._count += 1
+        self._last, self._frames, self._sure = None, 0, bytearray()
 
 
 def told_of(entries: Iterable[str]) -> Iterator[Told]:
@@ -168,27 +196,27 @@ def _goes_on(last: Heard, event: Heard) -> bool:
 # ---- to entries ----
 
 
-def _heard_entry(frames: list[Heard]) -> str:
-    voicing = frames[-1].voicing
+def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
+    voicing = last.voicing
     fading = "-" if voicing.fading is None else str(voicing.fading)
-    entry = f"hear {frames[-1].at} {len(frames)} {voicing.speaking:d} {voicing.edge} {fading}"
-    if not voicing.speaking:
-        return entry  # how sure the detector is matters only of voice
-    sure = bytes(round(min(max(frame.voicing.probability, 0.0), 1.0) * 255) for frame in frames)
-    return f"{entry} {base64.b64encode(sure).decode()}"
+    entry = f"hear {last.at} {frames} {voicing.speaking:d} {voicing.edge} {fading}"
+    return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
-def _entry(event: Event, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
+def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
     match event:
         case Partial():
-            return f"partial {event.at} {event.words.segment} {event.words.rough:d} {_said(event.words.text)}"
+            said = "called" if event.called else _said(event.words.text)
+            return f"partial {event.at} {event.words.segment} {event.words.rough:d} {said}"
         case Judged():
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r}"
             return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
         case Transcribed():
             words = event.words
-            return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {_hashed(words.text, salt)}"
+            void = f" {event.void}" if event.void else ""
+            hashed = _hashed(words.text, salt)
+            return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {hashed}{void}"
         case NotTranscribed():
             return f"lost {event.at} {_id(event.reply)} {event.segment}"
         case Playing():
@@ -197,10 +225,8 @@ def _entry(event: Event, salt: bytes) -> str:  # noqa: PLR0911 - one return for 
             return f"ended {event.at} {_id(event.reply)}"
         case Asked():
             return f"asked {event.at} {event.origin} {bool(event.text):d}"
-        case Submitted() | Cleared() | Cancelled():
+        case Submitted() | Pressed() | Cleared() | Cancelled():
             return f"{type(event).__name__.lower()} {event.at}"
-        case Heard():
-            return _heard_entry([event])
         case _:
             assert_never(event)
 
@@ -236,34 +262,43 @@ def _frames_of(fields: list[str]) -> Iterator[Heard]:
         yield Heard(end, Voicing(speaking == "1", Samples(int(edge)), probability / 255, fades))
 
 
-def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: PLR0911 - one return for each kind of event
-    at = Samples(int(fields[0]))
-    match kind, fields[1:]:
+def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+    position, *rest = fields  # "unpack" is what is said where there are none
+    at = Samples(int(position))
+    match kind, rest:
         case "partial", [segment, rough, said]:
-            text = {"-": "", "mhm": "mhm", "words": "words"}[said]
-            return Partial(at, Words(SegmentId(int(segment)), at, text, rough == "1"))
+            text = {"-": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            return Partial(at, Words(SegmentId(int(segment)), at, text, rough == "1"), called=said == "called")
         case "judged", [segment, probability, silence_ms, excess_ms, sources]:
             estimate = Estimate(float(probability), float(silence_ms), float(excess_ms), sources.replace("-", ""))
             return Judged(at, SegmentId(int(segment)), estimate)
         case "words", [turn, attempt, segment, rough, said]:
-            text = {"-": "", "?": "?"}.get(said, said)
-            return Transcribed(at, _reply(turn, attempt), Words(SegmentId(int(segment)), at, text, rough == "1"))
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said))
+        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void]:
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), void)
         case "lost", [turn, attempt, segment]:
             return NotTranscribed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
             return Playing(at, _reply(turn, attempt), int(words), audible == "1")
         case "ended", [turn, attempt]:
             return ReplyEnded(at, _reply(turn, attempt))
-        case "asked", [("greeting" | "announcement" | "requested") as origin, worded]:
+        case "asked", [("greeting" | "announcement" | "requested" | "repeated") as origin, worded]:
             return Asked(at, origin, "words" if worded == "1" else "")
         case "submitted", []:
             return Submitted(at)
+        case "pressed", []:
+            return Pressed(at)
         case "cleared", []:
             return Cleared(at)
         case "cancelled", []:
             return Cancelled(at)
         case _:
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
+
+
+def _words(segment: str, at: Samples, rough: str, said: str) -> Words:
+    text = {"-": "", "?": "?"}.get(said, said)
+    return Words(SegmentId(int(segment)), at, text, rough == "1")
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

@@ -75,11 +75,20 @@ def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Messag
 
 
 def is_object(arguments: str) -> bool:
-    """Whether this is a JSON object."""
+    """Whether this is a JSON object, to the letter: NaN and halves of a character, which Python reads, are not sent on.
+
+    A server cannot be written to in UTF-8 with such a half, and what tries to loses its connection.
+    """
     try:
-        return isinstance(json.loads(arguments), dict)
+        found = json.loads(arguments, parse_constant=_refused)
+        json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return False
+    return isinstance(found, dict)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def shortened(result: str, most_chars: int) -> str:

@@ -100,20 +100,21 @@ def advise(
 @trace.command()
 def follow(
     where: Annotated[
-        str | None, typer.Argument(metavar="[FILE|DIR]", help="A trace or folder; without it, trace.dir.")
+        str | None,
+        typer.Argument(
+            metavar="[FILE|DIR|URL]", help="A trace, a folder, or the address of a server; without it, trace.dir."
+        ),
     ] = None,
 ) -> None:
-    """A line for each turn as it is written, until Ctrl-C."""
+    """A line for each turn as it ends, until Ctrl-C: of files, or of a server that runs."""
     from assistant import trace_commands as commands
-    from assistant.trace_reading import TraceError
 
     with _one_line_for_a_mistake():
-        if where is not None and "://" in where:
-            raise TraceError(
-                f"{where}: a server offers no stream of its traces; on its machine, follow its folder (trace.dir)."
-            )
         try:
-            commands.follow_turns(Path(where) if where is not None else _chosen(None)[0], commands.screen())
+            if where is not None and "://" in where:
+                commands.follow_server(where, os.environ, commands.screen())
+            else:
+                commands.follow_turns(Path(where) if where is not None else _chosen(None)[0], commands.screen())
         except KeyboardInterrupt:
             sys.exit(0)
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +103,16 @@ def compare(before: Path, after: Path, console: Console) -> bool:
 def follow_turns(path: Path, console: Console, pause: Callable[[float], None] = time.sleep) -> None:
     """A line for each turn as it is written, until it is interrupted. Raises TraceError."""
     for record in follow(path, warn, pause):
+        console.print(Text(understood(line_of, record)), soft_wrap=True)
+
+
+def follow_server(
+    address: str, environ: Mapping[str, str], console: Console, pause: Callable[[float], None] = time.sleep
+) -> None:
+    """A line for each turn of a server as it ends, until it is interrupted. Raises TraceError."""
+    from assistant.trace_subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
+
+    for record in subscribe(address, environ, warn, pause):
         console.print(Text(understood(line_of, record)), soft_wrap=True)
 
 

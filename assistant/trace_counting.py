@@ -94,11 +94,14 @@ def _counted(files: Sequence[Path], slowest: int) -> _Counted:
 
 
 def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]) -> None:
-    for record in read_records(files, warn):
-        facts = understood(facts_of, record)
+    def add(record: Record) -> None:
+        facts = facts_of(record)
         counted.tally.add(record["conversation"], facts)
         if facts.latency_ms is not None:
             counted.slowest.add(record, facts.latency_ms)
+
+    for record in read_records(files, warn):
+        understood(add, record)
 
 
 def _size(path: Path) -> int:

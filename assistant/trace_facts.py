@@ -6,6 +6,8 @@ was the same words once more.
 """
 
 import re
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from assistant.latency import STAGES
@@ -18,6 +20,11 @@ to be sure of a voice, and nobody answers a sound within the other 200."""
 
 MODEL_STAGES = frozenset(("llm_network", "llm_first_token", "first_sentence"))
 WORK_STAGES = MODEL_STAGES | {"stt", "queue", "tts"}
+
+_WORK_PLACES = tuple(place for place, stage in enumerate(STAGES) if stage in WORK_STAGES)
+_NO_TIME = {"ms": 0.0}
+_every_stage = itemgetter(*STAGES)
+_COUNTED = frozenset(("commit", "dropped", "retracted", "interrupt", "tried"))
 
 _TRIED = re.compile(r"attempt \d+: (.+): ([a-z]+), ([a-z ]+) after (\d+) ms(?:, (\d+) tokens in vain)?")
 
@@ -99,6 +106,7 @@ class _Events(NamedTuple):
     retracted: bool
     interrupt_ms: float | None
     tries: tuple[Try, ...]
+    last_ms: float
 
 
 class _Work(NamedTuple):
@@ -117,9 +125,8 @@ def facts_of(record: Record) -> TurnFacts:
     events = _events(record)
     work = _work(record, events.heard)
     latency_ms, endpoint_ms = record["response_latency_ms"], record["endpoint_ms"]
-    stages = record["stages"]
-    shares = tuple([stages[stage]["ms"] if stage in stages else 0.0 for stage in STAGES]) if stages else ()
-    paid_ms = sum(ms for stage, ms in zip(STAGES, shares, strict=False) if stage in WORK_STAGES)
+    shares = _shares(record["stages"])
+    paid_ms = sum([shares[place] for place in _WORK_PLACES]) if shares else 0.0
     began_ms, ended_ms = record.get("speech_start_ms"), record["speech_end_ms"]
     playout_ms = record.get("playout_start_ms")
     soon = (
@@ -127,7 +134,7 @@ def facts_of(record: Record) -> TurnFacts:
         and playout_ms is not None
         and events.interrupt_ms - playout_ms <= CUT_IN_MS
     )  # fmt: skip
-    engines = record["engines"]
+    engines, answers = record["engines"], record.get("answers", ())
     known = endpoint_ms is not None and work.asked_ms is not None
     return TurnFacts(
         outcome=record["outcome"],
@@ -153,18 +160,35 @@ def facts_of(record: Record) -> TurnFacts:
         tries=events.tries,
         tokens=tokens_of(record),
         decoding_ms=work.decoding_ms,
-        sound_ms=sum(answer["sound_ms"] for answer in record.get("answers", ())),
-        voicing_ms=sum(answer["voice_ms"] for answer in record.get("answers", ())),
-        last_ms=max((event["at_ms"] for event in record["events"]), default=0.0),
+        sound_ms=sum([answer["sound_ms"] for answer in answers]),
+        voicing_ms=sum([answer["voice_ms"] for answer in answers]),
+        last_ms=events.last_ms,
     )
+
+
+def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
+    """In the order of STAGES; () without any."""
+    if not stages:
+        return ()
+    try:
+        found = _every_stage(stages)
+    except KeyError:  # of another version
+        found = tuple(stages.get(stage, _NO_TIME) for stage in STAGES)
+    return tuple([share["ms"] for share in found])
 
 
 def _events(record: Record) -> _Events:
     heard = dropped = confirmed = 0
     retracted, interrupt_ms = False, None
     tries: list[Try] = []
+    last_ms = 0.0
     for event in record["events"]:
-        match event["name"]:
+        name, at_ms = event["name"], event["at_ms"]
+        if at_ms > last_ms:  # noqa: PLR1730 - a call of max, eleven times a turn, is felt over a million turns
+            last_ms = at_ms
+        if name not in _COUNTED:
+            continue
+        match name:
             case "commit":
                 heard = attempt_of(event["detail"])
             case "dropped" if event["detail"].endswith(": same words"):
@@ -174,10 +198,10 @@ def _events(record: Record) -> _Events:
             case "retracted":
                 heard, dropped, retracted = 0, dropped + 1, True
             case "interrupt":
-                interrupt_ms = event["at_ms"]
+                interrupt_ms = at_ms
             case "tried":
                 tries += [tried] if (tried := try_of(event["detail"])) is not None else []
-    return _Events(heard, dropped, confirmed, retracted, interrupt_ms, tuple(tries))
+    return _Events(heard, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms)
 
 
 def attempt_of(detail: str) -> int:
@@ -200,8 +224,8 @@ def _work(record: Record, heard: int) -> _Work:
     asked_model = False
     wasted: set[int] = set()
     for span in record["spans"]:
-        stage, took_ms = span["stage"], span["end_ms"] - span["start_ms"]
-        if span["name"] == "stt":
+        name, stage, took_ms = span["name"], span["stage"], span["end_ms"] - span["start_ms"]
+        if name == "stt":
             decoding_ms += took_ms
         if span["dropped"]:
             if stage in MODEL_STAGES:
@@ -210,11 +234,11 @@ def _work(record: Record, heard: int) -> _Work:
             continue
         if span["attempt"] != heard:
             continue
-        if span["name"] == "silence":
+        if name == "silence":
             asked_ms = span["end_ms"]
-        elif span["name"] == "again":
+        elif name == "again":
             total_ms += took_ms
-        elif stage in WORK_STAGES and span["name"] == stage:  # others are endpoints that were asked in vain
+        elif name == stage and stage in WORK_STAGES:  # others are endpoints that were asked in vain
             total_ms += took_ms
             if stage == "stt":
                 words_ms = took_ms

@@ -1,7 +1,7 @@
 """From many turns to the figures of a report: counted one by one, in memory that grows by 64 bytes a turn. Pure."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,10 +119,10 @@ class Tally:
     _outcomes: Counter[str] = field(default_factory=Counter)
     _counts: Counter[str] = field(default_factory=Counter)
     _wasted_model_ms: float = 0.0
-    _endpoints: dict[str, EngineTally] = field(default_factory=dict)
-    _recognizers: dict[str, EngineTally] = field(default_factory=dict)
-    _voices: dict[str, EngineTally] = field(default_factory=dict)
-    _asked: dict[str, AskedTally] = field(default_factory=dict)
+    _endpoints: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _recognizers: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _voices: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _asked: defaultdict[str, AskedTally] = field(default_factory=lambda: defaultdict(AskedTally))
     _tokens: TokenTally = field(default_factory=TokenTally)
     _conversation: str = ""
 
@@ -138,27 +138,31 @@ class Tally:
             self._stages.extend(facts.stages_ms)
         self._count(facts)
         if facts.answered_by:
-            self._endpoints.setdefault(facts.answered_by, EngineTally()).add(facts, facts.model_ms)
+            self._endpoints[facts.answered_by].add(facts, facts.model_ms)
         if facts.speech_ms is not None:
-            recognizer = self._recognizers.setdefault(facts.recognizer, EngineTally())
+            recognizer = self._recognizers[facts.recognizer]
             recognizer.add(facts, facts.words_ms, busy_ms=facts.decoding_ms, busy_for_ms=facts.speech_ms)
         if facts.voice_ms is not None:
-            voice = self._voices.setdefault(facts.voice, EngineTally())
+            voice = self._voices[facts.voice]
             voice.add(facts, facts.voice_ms, busy_ms=facts.voicing_ms, busy_for_ms=facts.sound_ms)
         self._tokens.add(conversation, facts.tokens, facts.last_ms)
         for tried in facts.tries:
-            self._asked.setdefault(tried.endpoint, AskedTally()).add(tried)
+            self._asked[tried.endpoint].add(tried)
 
     def _count(self, facts: TurnFacts) -> None:
         counts = self._counts
-        counts["given"] += facts.committed or facts.cut_in
-        counts["committed"] += facts.committed
-        counts["cut_ins"] += facts.cut_in
-        counts["interrupted"] += facts.interrupted
-        counts["failed"] += facts.failed
-        counts["dropped"] += facts.dropped
-        counts["confirmed"] += facts.confirmed
-        counts["wasted_answers"] += facts.wasted_answers
+        for name, count in (
+            ("given", facts.committed or facts.cut_in),
+            ("committed", facts.committed),
+            ("cut_ins", facts.cut_in),
+            ("interrupted", facts.interrupted),
+            ("failed", facts.failed),
+            ("dropped", facts.dropped),
+            ("confirmed", facts.confirmed),
+            ("wasted_answers", facts.wasted_answers),
+        ):
+            if count:  # most are nothing of the kind
+                counts[name] += count
         self._wasted_model_ms += facts.wasted_model_ms
         if facts.committed and facts.ahead_ms is not None:
             counts["placed"] += 1
@@ -181,9 +185,9 @@ class Tally:
             (self._voices, later._voices),
         ):
             for name, engine in others.items():
-                mine.setdefault(name, EngineTally()).merge(engine)
+                mine[name].merge(engine)
         for name, asked in later._asked.items():
-            self._asked.setdefault(name, AskedTally()).merge(asked)
+            self._asked[name].merge(asked)
 
     def figures(self) -> Figures:
         """Of all turns so far."""

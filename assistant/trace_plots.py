@@ -1,6 +1,7 @@
 """The drawings of a report's page, as SVG text that needs nothing from outside."""
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
@@ -82,7 +83,7 @@ def turn_plot(rows: Sequence[Row], zero_ms: float) -> str:
         figure, axes = _figure(9, 0.5 + 0.2 * len(rows))
         for place, row in enumerate(rows):
             for piece in row.pieces:
-                colour = STAGE_COLOURS[row.stage]
+                colour = STAGE_COLOURS.get(row.stage, _FAINT)  # a newer version may know more stages
                 # Half a millisecond is drawn as one: a span that cannot be seen would seem to be missing.
                 width = max(piece.end_ms - piece.start_ms, 1.0)
                 dropped = piece.cost == "dropped"
@@ -106,7 +107,13 @@ def turn_plot(rows: Sequence[Row], zero_ms: float) -> str:
 def _style() -> AbstractContextManager[None]:
     """Text stays text, and the same turns give the same page."""
     return mpl.rc_context(
-        {"svg.hashsalt": "repartee", "svg.fonttype": "none", "font.size": 9, "axes.edgecolor": _FAINT}
+        {
+            "svg.hashsalt": "repartee",
+            "svg.fonttype": "none",
+            "font.size": 9,
+            "axes.edgecolor": _FAINT,
+            "text.parse_math": False,  # names of endpoints are not formulas, whatever they hold
+        }
     )
 
 
@@ -130,6 +137,9 @@ def _figure(width_in: float, height_in: float) -> "tuple[Figure, Axes]":
 
 def _svg(figure: Figure) -> str:
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata=dict(_NO_METADATA))
+    with warnings.catch_warnings():
+        # Text stays text: whoever looks at the page has the letters that this machine's font may lack.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        figure.savefig(text, format="svg", metadata=dict(_NO_METADATA))
     # From the element on: the document type before it names a file elsewhere.
     return text.getvalue().partition("<svg")[2].join(("<svg", ""))

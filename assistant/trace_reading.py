@@ -1,5 +1,6 @@
 """Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ Made = TypeVar("Made")
 
 BEGINNING = b'{"schema":'
 """Of every line: what a torn line is known by."""
+
+READ_BYTES = 1 << 18
+"""At a time: in steps of the usual 8 kB, reading a turn takes a fifth of the time that understanding it takes."""
 
 NEEDED = frozenset(
     "conversation turn outcome speech_end_ms endpoint_ms response_latency_ms stages spans events attempts engines "
@@ -59,7 +63,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
     """
     for path in files:
         try:
-            with path.open("rb") as file:
+            with path.open("rb", buffering=READ_BYTES) as file:
                 newer = False
                 for number, line in enumerate(file, 1):
                     record = record_of(line, path, number, warn)
@@ -75,14 +79,15 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
             raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
 
 
-def record_of(line: bytes, path: Path, number: int, warn: Callable[[str], None]) -> Record | None:
+def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
     """The line with this number; None for an empty or a torn one. Raises TraceError where it is something else."""
     try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+        record = _loaded(line)
+    except ValueError as error:
         if not line.strip():
             return None
-        if line[: len(BEGINNING)] == BEGINNING[: len(line)]:
+        # Where the power failed, some file systems leave zeros.
+        if line[: len(BEGINNING)] == BEGINNING[: len(line)] or not line.strip(b"\0\r\n"):
             warn(f"{path}, line {number} is torn: left out. A crash or a full disk leaves such a line.")
             return None
         raise TraceError(
@@ -98,10 +103,28 @@ def record_of(line: bytes, path: Path, number: int, warn: Callable[[str], None])
     return record
 
 
+def _loaded(line: bytes) -> object:
+    """What the line says. Raises ValueError where it is no JSON.
+
+    Half of a character (a model may have been cut off in the midst of one) is written as JSON has it, but is no text
+    to orjson: it becomes a question mark, and the turn is not lost.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        if b"\\ud" not in line:
+            raise
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return orjson.loads(text.encode(errors="replace"))
+
+
 def understood(make: Callable[[Record], Made], record: Record) -> Made:
     """What is made of a record; raises TraceError where its fields are not what they should be."""
     try:
         return make(record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         where = f"turn {record['turn']} of {record['conversation']}"
         raise TraceError(f"{where}: not a record as docs/traces.md has it ({error!r}).") from error

@@ -108,7 +108,8 @@ def conversation_of(records: Sequence[Record]) -> Conversation:
     entries: list[str] = []
     kept: dict[int, Record] = {}
     for record in records:
-        if not record.get("told") or record["told_before"] != len(entries):
+        # Where two turns end at once, the second has nothing that was told since the first.
+        if "told" not in record or record["told_before"] != len(entries):
             break
         entries += record["told"]
         kept[record["turn"]] = record

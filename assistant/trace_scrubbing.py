@@ -34,7 +34,12 @@ def scrub(path: Path, warn: Callable[[str], None]) -> Scrubbed:
         TraceError: It is no trace, cannot be read or written, or was written to meanwhile.
     """
     try:
+        path = path.resolve()  # a link stays one: the words are in what it leads to
         before = path.stat()
+        if before.st_nlink > 1:
+            warn(
+                f"{path} has {before.st_nlink - 1} more names (hard links): under those the words stay; scrub them too."
+            )
         # Beside it: only within one file system a file takes another's place in one step.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         draft = Path(name)

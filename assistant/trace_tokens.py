@@ -35,9 +35,12 @@ def tokens_of(record: Record) -> Tokens:
     Who never counts, as the built-in skills, is no language model: its answers are left out, unless a connection was
     waited for.
     """
+    answers = record.get("answers")
+    if not answers:
+        return NONE
     prompt = completion = cached = cached_of = wasted = uncounted = 0
     models = {span["attempt"] for span in record["spans"] if span["name"] in {"queue", "llm_network"}}
-    for answer in record.get("answers", ()):
+    for answer in answers:
         asked, answered = answer["prompt_tokens"], answer["completion_tokens"]
         counted = asked is not None or answered is not None
         if not counted and answer["attempt"] not in models:
@@ -95,7 +98,8 @@ class TokenTally:
             self._others_ms += self._latest_ms
             self._conversation, self._latest_ms = conversation, 0.0
         self._latest_ms = max(self._latest_ms, last_ms)
-        self._sum(tokens)
+        if tokens is not NONE:
+            self._sum(tokens)
 
     def merge(self, later: "TokenTally") -> None:
         """Those of other conversations."""

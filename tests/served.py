@@ -151,7 +151,7 @@ async def served(workshop: build.Workshop) -> AsyncGenerator[Served]:
         else:
             loaded.set_exception(error)
 
-    app = make_app(hall, gatekeeper, reception, metrics, loaded=engines_loaded)
+    app = make_app(hall, gatekeeper, reception, metrics, loaded=engines_loaded, traces=connections.traces)
     server = Server(uvicorn_config(app, section, {}), reception)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))

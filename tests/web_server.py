@@ -17,6 +17,7 @@ from web.listener import listen
 from web.metrics import Metrics
 from web.reception import Converse, Reception
 from web.serve import Server, uvicorn_config
+from web.trace_stream import TraceStream
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Running:
     metrics: Metrics
     admission: Admission
     server: Server
+    traces: TraceStream
 
     @property
     def http(self) -> str:
@@ -94,12 +96,13 @@ async def running(
     gatekeeper = Gatekeeper(
         section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
     )
-    app = make_app(hall, gatekeeper, reception, metrics, static=static)
+    traces = TraceStream()
+    app = make_app(hall, gatekeeper, reception, metrics, traces=traces, static=static)
     server = Server(uvicorn_config(app, section, {}), reception)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
-            yield Running(port, metrics, admission, server)
+            yield Running(port, metrics, admission, server, traces)
         finally:
             server.should_exit = True
             await serving

@@ -24,6 +24,8 @@ from web.gatekeeper import Gatekeeper, Refusal, Request
 from web.health import Hall, readiness
 from web.metrics import Metrics, watch_loop_lag
 from web.reception import Reception
+from web.trace_stream import PATH as TRACES
+from web.trace_stream import TraceStream
 
 STATIC = Path(__file__).parent / "static"
 Errand = Callable[[], Coroutine[Any, Any, None]]
@@ -43,6 +45,7 @@ def make_app(
     *,
     loaded: Callable[[Exception | None], None] = lambda _error: None,
     errands: Sequence[Errand] = (),
+    traces: TraceStream | None = None,
     static: Path = STATIC,
 ) -> Starlette:
     """One server's app.
@@ -54,6 +57,7 @@ def make_app(
         metrics: What /metrics shows.
         loaded: Called once when the engines are ready (None), or with what kept them from it.
         errands: What runs as long as the app does.
+        traces: Told of every turn that ends, for whoever follows along at /traces; None: nobody can.
         static: The page's folder.
     """
     # What a system thinks of these endings varies, and with `nosniff` a wrong type is a script that does not run.
@@ -85,6 +89,9 @@ def make_app(
         WebSocketRoute("/v1/realtime", reception),
         Mount("/static", files),
     ]
+    if traces is not None:
+        routes.append(Route(TRACES, traces))
+        reception.at_drain(traces.end)
     app = Starlette(
         routes=routes,
         middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],

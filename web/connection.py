@@ -27,6 +27,7 @@ from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
 from web.talk import Talk
+from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import reply_of
@@ -60,6 +61,7 @@ class Connections:
     hall: EngineHall
     metrics: Metrics
     version: str
+    traces: TraceStream = field(default_factory=TraceStream)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
 
     def resumable(self, token: str) -> bool:
@@ -172,6 +174,7 @@ class Connections:
     def _told(self, talk: Talk, fact: Fact) -> None:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
+            self.traces.tell(fact.record)
         talk.tell(fact)
 
     async def _refill(self, session: Session) -> None:

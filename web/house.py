@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from assistant import build
@@ -13,6 +13,7 @@ from web.hall import EngineHall
 from web.health import Hall
 from web.metrics import Metrics
 from web.reception import Converse, never_resumable
+from web.trace_stream import TraceStream
 
 _log = logging.getLogger(__name__)
 
@@ -26,12 +27,14 @@ class House:
         converse: What happens on a connection.
         resumable: Whether a conversation with this token waits for its client to come back.
         errands: What runs as long as the server does.
+        traces: Who follows its turns.
     """
 
     hall: Hall
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
     errands: tuple[Errand, ...] = ()
+    traces: TraceStream = field(default_factory=TraceStream)
 
 
 OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], House]
@@ -43,7 +46,8 @@ def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics)
     workshop.export = export = build.span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EngineHall(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
+    house = House(hall, connections.converse, connections.resumable, traces=connections.traces)
     if export is None:
-        return House(hall, connections.converse, connections.resumable)
+        return house
     metrics.watch_export(lambda: export.dropped)
-    return House(hall, connections.converse, connections.resumable, (export.run,))
+    return replace(house, errands=(export.run,))

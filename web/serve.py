@@ -116,7 +116,15 @@ async def serve(
                 failures.append(error)
                 server.should_exit = True
 
-        app = make_app(house.hall, gatekeeper, reception, metrics, loaded=engines_loaded, errands=house.errands)
+        app = make_app(
+            house.hall,
+            gatekeeper,
+            reception,
+            metrics,
+            loaded=engines_loaded,
+            errands=house.errands,
+            traces=house.traces,
+        )
         server = Server(uvicorn_config(app, section, environ), reception)
         logging.config.dictConfig(dict(LOGGING))
         welcome.listening(section.host, port, token=token is not None, insecure=insecure)

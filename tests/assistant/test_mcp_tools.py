@@ -90,6 +90,15 @@ def test_two_servers_with_the_same_tools_and_only_some_of_them() -> None:
     run(test)
 
 
+def test_where_none_of_the_wanted_tools_is_there_none_is_offered() -> None:
+    async def test() -> None:
+        async with tools_of(section(only="gone")) as (tools, told):
+            assert tools.functions == ()
+            assert told == ["the tool server home has no tool gone: see its key `only`"]
+
+    run(test)
+
+
 def test_a_call_can_be_cancelled_and_others_go_on() -> None:
     async def test() -> None:
         async with tools_of(section()) as (tools, _):

@@ -1,6 +1,11 @@
 """What turn taking is told, to text and back: nothing that a decision hangs on is lost, and no words are kept."""
 
+import tracemalloc
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assistant.told import MOST_ENTRIES, ToldLog, told_of
 from assistant.turn_end import BALANCED, Estimate
@@ -8,18 +13,23 @@ from assistant.turn_events import (
     Asked,
     Cancelled,
     Cleared,
+    Commit,
+    Effect,
     Event,
     Heard,
     Judged,
     NotTranscribed,
     Partial,
     Playing,
+    Prepare,
+    Pressed,
     ReplyEnded,
     ReplyId,
     Submitted,
+    TakeDown,
     Transcribed,
 )
-from assistant.turns import TurnSettings, plain_words
+from assistant.turns import Turns, TurnSettings, plain_words
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import Voicing
@@ -55,12 +65,17 @@ def frame(number: int, voicing: Voicing) -> Heard:
         ReplyEnded(AT, REPLY),
         Asked(AT, "greeting", "words"),
         Asked(AT, "requested"),
+        Asked(AT, "repeated", "words"),
         Submitted(AT),
+        Pressed(AT),
         Cleared(AT),
         Cancelled(AT),
         Transcribed(AT, REPLY, words("")),
+        Transcribed(AT, REPLY, words(""), "overheard"),
+        Transcribed(AT, REPLY, words("", rough=True), "called"),
         Partial(AT, words("mhm", rough=True)),
         Partial(AT, words("words")),
+        Partial(AT, words("words"), called=True),
     ],
 )
 def test_there_and_back(event: Event) -> None:
@@ -124,7 +139,149 @@ def test_settings_are_told_when_they_change() -> None:
     assert kinds == [SETTINGS, None, None, other, None]
 
 
-@pytest.mark.parametrize("entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1"])
+@pytest.mark.parametrize(
+    "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
+)
 def test_an_entry_of_another_form_is_refused(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):
         list(told_of([entry]))
+
+
+def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
+    """Nobody speaks for an hour, or a radio does: frames that share an entry are not kept one by one."""
+    for speaking in (False, True):
+        made = ToldLog(b"salt")
+        tracemalloc.start()
+        for number in range(180_000):
+            made.tell(Heard(Samples(number * FRAME_SAMPLES), Voicing(speaking, Samples(0), 0.9)), SETTINGS)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert kept_bytes < 500_000
+        told = list(told_of(made.drain().entries))[1:]
+        assert len(told) == 180_000
+        assert [one.at for one in told if isinstance(one, Heard)][-1] == 179_999 * FRAME_SAMPLES
+
+
+REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
+TEXTS = st.sampled_from(["", "...", "mhm", "Mhm!", "what time", "What time?", "and the date"])
+FRAMES = st.builds(
+    lambda speaking, back, sure, fades: (speaking, back, sure, fades),
+    st.booleans(),
+    st.integers(0, 40),
+    st.floats(0, 1),
+    st.none() | st.integers(0, 3),
+)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
+    """Whatever turn taking may be told, in any order, about replies and segments that are there or not."""
+    at, found, chosen = 0, [], draw(RANDOM_SETTINGS)
+    turns = Turns(chosen)
+    for _ in range(draw(st.integers(1, 60))):
+        kind = draw(
+            st.sampled_from(
+                ["frames"] * 6 + ["words", "words", "partial", "judged", "playing", "ended", "other", "set"]
+            )
+        )
+        reply = draw(st.sampled_from([*_known(turns)])) if draw(st.booleans()) else draw(REPLIES)
+        segment = turns._turn.segment if turns._turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
+        if turns._reply is not None and turns._reply.challenge is not None:
+            segment = turns._reply.challenge.segment
+        words = Words(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
+        events: list[Event] = []
+        match kind:
+            case "frames":
+                speaking, back, sure, fades = draw(FRAMES)
+                for _ in range(draw(st.sampled_from([1, 3, 12, 40]))):
+                    at += FRAME_SAMPLES
+                    fading = None if fades is None else Samples(max(0, at - fades * 320))
+                    edge = Samples(max(0, at - back * FRAME_SAMPLES))
+                    events.append(Heard(Samples(at), Voicing(speaking, edge, sure, fading)))
+            case "words":
+                events = [Transcribed(Samples(at), reply, words), NotTranscribed(Samples(at), reply, segment)]
+                events = [draw(st.sampled_from(events))]
+            case "partial":
+                events = [Partial(Samples(at), words, bool(words.text.strip()) and draw(st.booleans()))]
+            case "judged":
+                estimate = Estimate(draw(st.floats(0, 1)), draw(st.floats(0, 900)), draw(st.floats(1, 900)), "a+b")
+                events = [Judged(Samples(at), segment, estimate)]
+            case "playing":
+                events = [Playing(Samples(at), reply, draw(st.integers(0, 2)), draw(st.booleans()))]
+            case "ended":
+                events = [ReplyEnded(Samples(at), reply)]
+            case "set":
+                chosen = draw(RANDOM_SETTINGS)
+            case _:
+                origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated"]))
+                events = [
+                    Asked(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of them it is
+                    Submitted(Samples(at)),
+                    Pressed(Samples(at)),
+                    Cleared(Samples(at)),
+                    Cancelled(Samples(at)),
+                ]
+                events = [events[draw(st.integers(0, 4))]]
+        for event in events:
+            turns.settings = chosen
+            turns.tell(event)
+            found.append((event, chosen))
+    return found
+
+
+def _known(turns: Turns) -> list[ReplyId]:
+    known = [REPLY]
+    if turns.replying is not None:
+        known = [turns.replying]
+    elif turns._turn is not None:
+        known = [one.reply for one in (turns._turn.attempt, turns._turn.recheck) if one is not None] or known
+    return known
+
+
+RANDOM_SETTINGS = st.builds(
+    TurnSettings,
+    hangover_ms=st.sampled_from([60.0, 200.0]),
+    speculate_after_ms=st.sampled_from([None, 40.0]),
+    interrupt_after_ms=st.sampled_from([40.0, 200.0]),
+    max_turn_s=st.sampled_from([1.0, 60.0]),
+    stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the least that can be set
+    patience=st.sampled_from([None, BALANCED]),
+    manual=st.booleans(),
+    held=st.booleans(),
+    answers=st.booleans(),
+    interruptible=st.booleans(),
+)
+
+
+@given(anything())
+def test_whatever_is_told_is_decided_alike_when_told_again(told: list[tuple[Event, TurnSettings]]) -> None:
+    live, made, then = Turns(TurnSettings()), ToldLog(b"salt"), []
+    for event, chosen in told:
+        live.settings = chosen
+        made.tell(event, chosen)
+        then += [(event.at, _worded(effect)) for effect in live.tell(event)]
+    again, now = Turns(TurnSettings()), []
+    for item in told_of(made.drain().entries):
+        if isinstance(item, TurnSettings):
+            again.settings = item
+        else:
+            now += [(item.at, _worded(effect)) for effect in again.tell(item)]
+    assert now == then
+
+
+def _worded(effect: Effect) -> Effect:
+    """Without the words: only whether there were any."""
+    if isinstance(effect, Prepare | Commit | TakeDown):
+        return replace(effect, text=str(bool(effect.text)), added=str(bool(effect.added)))
+    return effect
+
+
+def test_what_is_forgotten_leaves_a_gap_that_shows() -> None:
+    made = log(Submitted(AT))
+    first = made.drain()
+    made.tell(Submitted(AT), SETTINGS)
+    made.forget()
+    made.tell(Cleared(AT), SETTINGS)
+    after = made.drain()
+    assert after.before > first.before + len(first.entries)
+    assert [type(told) for told in told_of(after.entries)] == [TurnSettings, Cleared]

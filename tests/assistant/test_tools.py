@@ -81,3 +81,11 @@ def test_calls_stand_where_they_were_made() -> None:
         Message("tool", "two", call_id="2"),
     )
     assert answer_messages("", ()) == ()
+
+
+def test_what_only_python_calls_json_is_no_object() -> None:
+    assert is_object('{"place": "K\\u00f6ln \\ud83d\\ude00"}')
+    for arguments in ('{"x": NaN}', '{"x": -Infinity}', '{"place": "\\ud83d"}', '{"\\udc00": 1}'):
+        assert not is_object(arguments)
+        (call,) = with_ids_of_their_own([FunctionCall("1", "look", arguments)], [])
+        assert call.arguments == "{}"

@@ -10,6 +10,7 @@ from rehearsal import Says
 from trace_samples import TIME, demo_records, rehearsed, slower, written
 from typer.testing import CliRunner
 
+from assistant import trace_replaying
 from assistant.latency import STAGES
 from assistant.settings import KEYS as SETTINGS
 from assistant.trace_advice import KEYS, TRIED, Advice, Evidence, Finding, advice, weighed
@@ -19,7 +20,7 @@ from assistant.trace_facts import facts_of
 from assistant.trace_figures import Tally
 from assistant.trace_reading import Record
 from assistant.trace_replay_settings import change_of
-from assistant.trace_replay_turns import conversation_of
+from assistant.trace_replay_turns import Conversation, conversation_of
 from assistant.turns import TurnSettings
 
 
@@ -172,3 +173,23 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert done.exit_code == 2
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_only_the_latest_turns_are_decided_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken = list(held())
+    files = [
+        written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
+        for number in range(6)
+    ]
+    decided: list[str] = []
+
+    def conversation(records: Sequence[Record]) -> Conversation:
+        decided.append(records[0]["conversation"])
+        return conversation_of(records)
+
+    monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
+    monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
+    found = trace_replaying.gathered(files, pytest.fail)
+    assert decided == ["4", "5"], "a replay takes some 10 ms a turn"
+    assert len(found.replays) == len(spoken) + 1
+    assert found.figures.turns == 6 * len(spoken)

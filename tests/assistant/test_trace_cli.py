@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from trace_samples import DEMO, RECORDINGS, demo_records, slower, written
+from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
 from typer.testing import CliRunner
 
 from assistant.trace_cli import trace
@@ -109,7 +109,8 @@ def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
         (("report", "missing.jsonl"), "missing.jsonl does not exist"),
         (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
         (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "http://127.0.0.1:8765"), "a server offers no stream of its traces"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
         (("report", Path(__file__)), "line 1 is no JSON"),
         (("report", os.devnull), f"{os.devnull}: no turn in it"),
         (("scrub", Path(__file__)), "line 1 is no JSON"),
@@ -122,3 +123,15 @@ def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> 
     assert err.startswith("repartee: ")
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
+def test_a_field_of_another_kind_is_one_line_at_most(tmp_path: Path, field: str) -> None:
+    values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
+    for value in values:
+        record = rehearsed([TIME])[0] | {field: value}
+        for command in ("show", "report", "replay", "advise", "scrub"):
+            code, _, err = run(command, written(tmp_path / "a.jsonl", [record]))
+            assert code in {0, 2}
+            assert code == 0 or err.startswith("repartee: ")

@@ -96,3 +96,11 @@ def test_turns_without_a_latency_have_a_page_too(tmp_path: Path) -> None:
     text = page_of(written(tmp_path / "silent.jsonl", [silent]))
     assert "none of them has a response latency" in text
     assert "svg" not in Elements(text).names
+
+
+@pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])
+def test_any_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
+    records = demo_records()[:1]
+    records[0]["spans"][0] |= more
+    drawn = page_of(written(tmp_path / "a.jsonl", records))
+    assert more.get("name", "silence") in drawn

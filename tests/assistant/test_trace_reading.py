@@ -86,3 +86,27 @@ def test_a_field_that_is_not_what_it_should_be_names_the_turn() -> None:
 def test_an_empty_line_is_nothing() -> None:
     assert record_of(b"\n", Path("a"), 1, pytest.fail) is None
     assert record_of(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
+
+
+def test_half_a_character_costs_no_turn(tmp_path: Path) -> None:
+    said = {"user": "well \ud83d", "assistant": "\ud83d\ude00"}
+    path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
+    found = list(read_records([path], pytest.fail))
+    assert len(found) == 5
+    assert found[0]["words"] == {"user": "well ?", "assistant": "\U0001f600"}
+
+
+def test_zeros_where_the_power_failed_are_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
+    told: list[str] = []
+    assert len(list(read_records([path], told.append))) == 5
+    assert "line 6 is torn" in told[0]
+
+
+def test_what_only_python_calls_json_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(DEMO.read_bytes() + b'{"schema":1,"x":NaN,"y":"\\ud83d"}\n{"schema":1,"y":"\\ud83d"' + b"[" * 9999)
+    told: list[str] = []
+    assert len(list(read_records([path], told.append))) == 5
+    assert len(told) == 2

@@ -130,3 +130,8 @@ def test_a_record_that_says_otherwise_is_named(plain: list[Record]) -> None:
     altered: list[Record] = json.loads(json.dumps(plain))
     altered[1]["events"] = [event for event in altered[1]["events"] if event["name"] != "endpoint"]
     assert conversation_of(altered).disagree == (2,)
+
+
+def test_a_turn_that_ends_together_with_another_hides_none_behind_it(plain: list[Record]) -> None:
+    together = plain[0] | {"turn": 99, "events": [], "told": [], "told_before": len(plain[0]["told"])}
+    assert conversation_of([plain[0], together, plain[1]]).left_out == 0

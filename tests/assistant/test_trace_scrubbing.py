@@ -120,3 +120,27 @@ def test_what_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no JSON"):
         scrub(path, pytest.fail)
     assert path.read_text() == "dear diary\n"
+
+
+def test_behind_a_link_the_words_go_from_what_it_leads_to(tmp_path: Path) -> None:
+    real, link = written(tmp_path / "real.jsonl", with_words()), tmp_path / "link.jsonl"
+    link.symlink_to(real)
+    assert scrub(link, pytest.fail) == Scrubbed(5, 3)
+    assert "555" not in real.read_text()
+    assert link.is_symlink()
+
+
+def test_other_names_of_a_file_are_told(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", with_words())
+    os.link(path, tmp_path / "b.jsonl")
+    told: list[str] = []
+    scrub(path, told.append)
+    assert "has 1 more names (hard links)" in told[0]
+    assert "555" in (tmp_path / "b.jsonl").read_text(), "what the warning is about"
+
+
+def test_half_a_character_goes_with_the_words(tmp_path: Path) -> None:
+    said = {"user": "555 \ud83d", "assistant": ""}
+    path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
+    assert scrub(path, pytest.fail) == Scrubbed(5, 5)
+    assert read(path) == demo_records()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rehearsal import Rehearsal, Says
 from wire_client import Client
 
 from assistant.facts import (
@@ -19,6 +20,7 @@ from assistant.facts import (
     ReplyCut,
     ReplySent,
     SpeechStarted,
+    TurnFinished,
     TurnTaken,
     UnitSpoken,
     WordsHeard,
@@ -354,6 +356,18 @@ def test_a_client_without_extensions_gets_the_events_as_they_are_elsewhere(turn_
     client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
     assert all("repartee" not in event for event in client.do(lambda wire: wire.tell(TAKEN, 140.0)))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_a_replay_needs_is_told_only_to_who_wants_it(wanted: bool) -> None:
+    record = Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+    client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
+    if wanted:
+        client.send({"type": "session.update", "session": {"repartee": {"told": True}}})
+    (event,) = client.do(lambda wire: wire.tell(TurnFinished(record)))
+    whole = json.loads(record.to_json())
+    assert len(whole["told"]) > 10
+    assert event["trace"] == whole | ({} if wanted else {"told": []})
 
 
 def test_nothing_playing_cannot_be_cleared() -> None:

@@ -252,6 +252,7 @@ def test_the_session_as_a_client_sees_it() -> None:
             "events": False,
             "duck": False,
             "playout": False,
+            "told": False,
         },
     }
 

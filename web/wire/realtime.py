@@ -188,9 +188,8 @@ class Realtime:
                     self._speaking.place(fact)
             case TurnFinished(record):
                 if self.config.extensions.events:
-                    self._outbox.add_written(
-                        f'{{"type":"repartee.trace","turn":{record.turn},"trace":{record.to_json()}'
-                    )
+                    trace = record.to_json(told=self.config.extensions.told)
+                    self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
             case Trouble(what):
                 self._tell_extension("repartee.notice", {"text": what})
             case _:

@@ -91,11 +91,13 @@ class Extensions:
         events: It wants them; whoever never spoke of repartee does not know them (some clients take them for errors).
         duck: It can lower the volume: repartee.duck and repartee.unduck are sent.
         playout: It reports what it has played, and is trusted about it.
+        told: It keeps the records of turns to decide them again, and gets them whole.
     """
 
     events: bool = False
     duck: bool = False
     playout: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,7 @@ def _session(spoken: str) -> dict[str, Field]:
     }
 
 
-_DECLARED = ("events", "duck", "playout")
+_DECLARED = ("events", "duck", "playout", "told")
 _REPARTEE = {
     **{name: Field(flag) for name in _DECLARED},
     # What we say ourselves: a client may send back the session that it got.

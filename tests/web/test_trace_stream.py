@@ -1,0 +1,225 @@
+"""A server's turns, followed while they end: over real sockets, by the real follower and by worse ones."""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import httpx
+import pytest
+from rehearsal import Rehearsal, Says
+from served import ScriptedWorkshop, served, settings_for
+from web_server import Running, running
+from websockets.asyncio.client import connect
+
+from assistant.record import TurnRecord
+from assistant.trace_reading import Record, TraceError
+from assistant.trace_subscription import subscribe
+from web import trace_stream
+from web.trace_stream import MOST_FOLLOWERS, MOST_WAITING
+
+TOKEN = "a-token-of-enough-characters"
+
+
+@cache
+def turn() -> TurnRecord:
+    return Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+
+
+@pytest.fixture(autouse=True)
+def rehearsed() -> None:
+    turn()  # before any loop runs: a rehearsal has one of its own
+
+
+def on_a_server(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(18), running(**more) as server:  # type: ignore[arg-type]  # as each test says
+            await test(server)
+
+    asyncio.run(main())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for comes over a socket
+        await asyncio.sleep(0.01)
+
+
+def stop(_seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
+def taken(records: Iterator[Record], most: int) -> list[Record]:
+    """So many, or as many as come before it would be tried again."""
+    found: list[Record] = []
+    try:
+        while len(found) < most:
+            found.append(next(records))
+    except KeyboardInterrupt:
+        pass
+    return found
+
+
+def test_turns_are_told_as_they_end_and_as_they_are_on_disk() -> None:
+    async def test(server: Running) -> None:
+        server.traces.tell(turn())  # nobody follows yet
+        following = asyncio.to_thread(taken, subscribe(server.ws, {}, pytest.fail, stop), 2)
+        async with asyncio.TaskGroup() as tasks:
+            found = tasks.create_task(following)
+            await until(lambda: server.traces.followers == 1)
+            server.traces.tell(turn())
+            server.traces.tell(turn())
+        assert found.result() == [json.loads(turn().to_json())] * 2
+        await until(lambda: server.traces.followers == 0)
+
+    on_a_server(test)
+
+
+def test_the_token_is_wanted() -> None:
+    async def test(server: Running) -> None:
+        with pytest.raises(TraceError, match="wants the server's token: put it into the environment variable REPAR"):
+            await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
+        assert server.traces.followers == 0
+        following = asyncio.to_thread(next, subscribe(server.http, {"REPARTEE_TOKEN": TOKEN}, pytest.fail, stop))
+        async with asyncio.TaskGroup() as tasks:
+            found = tasks.create_task(following)
+            await until(lambda: server.traces.followers == 1)
+            server.traces.tell(turn())
+        assert found.result()["turn"] == 1
+
+    on_a_server(test, token=TOKEN)
+
+
+def test_foreign_pages_and_other_methods_are_refused() -> None:
+    async def test(server: Running) -> None:
+        async with httpx.AsyncClient(trust_env=False, base_url=server.http, timeout=10) as client:
+            foreign = await client.get("/traces", headers={"Origin": "https://evil.example"})
+            assert foreign.status_code == 403
+            for method in ("HEAD", "POST"):
+                assert (await client.request(method, "/traces")).status_code == 405
+        assert server.traces.followers == 0
+
+    on_a_server(test)
+
+
+def test_not_everybody_can_follow_at_once() -> None:
+    async def test(server: Running) -> None:
+        followers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MOST_FOLLOWERS)]
+        for _, writer in followers:
+            writer.write(f"GET /traces HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        await until(lambda: server.traces.followers == MOST_FOLLOWERS)
+        with pytest.raises(TraceError, match=f"answers 503: {MOST_FOLLOWERS} follow already"):
+            await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
+        for _, writer in followers:
+            writer.close()
+        await until(lambda: server.traces.followers == 0)
+
+    on_a_server(test)
+
+
+def test_who_reads_too_slowly_loses_lines_and_is_told_how_many_while_others_lose_none() -> None:
+    async def test(server: Running) -> None:
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=slow, limit=1 << 16)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]  # a socket's has it
+        writer.write(f"GET /traces HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        await until(lambda: server.traces.followers == 1)
+        turns = 3000
+        loop = asyncio.get_running_loop()
+        longest_s = 0.0
+        for number in range(turns):
+            began_s = loop.time()
+            server.traces.tell(turn())
+            longest_s = max(longest_s, loop.time() - began_s)
+            if number % 100 == 0:
+                await asyncio.sleep(0.001)
+        (follower,) = server.traces._followers
+        assert len(follower._waiting) == MOST_WAITING
+        writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
+        reading = asyncio.ensure_future(reader.read())
+        await until(lambda: not follower.came.is_set())
+        server.traces.end()
+        server.server.should_exit = True
+        sent = await reading
+        writer.close()
+        told = [line for line in sent.replace(b"\r\n", b"\n").split(b"\n") if line.startswith(b"{")]
+        losses = [json.loads(line)["lost"] for line in told if line.startswith(b'{"lost"')]
+        assert losses
+        assert sum(losses) + len(told) - len(losses) == turns
+        assert longest_s < 0.2, "a slow follower holds nobody up"
+
+    on_a_server(test)
+
+
+def test_what_was_lost_is_told_to_whoever_follows() -> None:
+    async def test(server: Running) -> None:
+        told: list[str] = []
+        following = asyncio.to_thread(next, subscribe(server.http, {}, told.append, stop))
+        async with asyncio.TaskGroup() as tasks:
+            found = tasks.create_task(following)
+            await until(lambda: server.traces.followers == 1)
+            for _ in range(MOST_WAITING + 7):  # at once: none can leave meanwhile
+                server.traces.tell(turn())
+        assert found.result()["turn"] == 1
+        assert told == ["7 turns are not shown: they came faster than they were read."]
+
+    on_a_server(test)
+
+
+def test_a_server_that_ends_lets_its_followers_go_and_they_try_again(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+
+    async def test(server: Running) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            found = tasks.create_task(asyncio.to_thread(taken, subscribe(server.http, {}, told.append, stop), 1))
+            await until(lambda: server.traces.followers == 1)
+            server.server.should_exit = True
+        assert found.result() == []
+
+    on_a_server(test)
+    assert "has ended its stream; trying again in 1 s" in told[0]
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_a_follower_hears_from_a_server_where_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_stream, "BEAT_S", 0.02)
+
+    async def test(server: Running) -> None:
+        async with (
+            httpx.AsyncClient(trust_env=False, base_url=server.http, timeout=10) as client,
+            client.stream("GET", "/traces") as response,
+        ):
+            beats = 0
+            async for chunk in response.aiter_bytes():
+                assert chunk.strip() == b""
+                beats += len(chunk)
+                if beats > 3:
+                    break
+
+    on_a_server(test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["true", "false"])
+def test_words_are_told_only_where_they_are_written_too(tmp_path: Path, words: str) -> None:
+    async def main() -> None:
+        script = ScriptedWorkshop(settings_for(tmp_path, f"trace.words={words}"), {})
+        async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
+            address = f"http://127.0.0.1:{server.port}"
+            found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))
+            await until(lambda: server.connections.traces.followers == 1)
+            async with connect(server.url(), proxy=None) as client:
+                message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
+                await client.send(json.dumps({"type": "conversation.item.create", "item": message}))
+                await client.send(json.dumps({"type": "response.create"}))
+                record = await found
+            assert ("ten o'clock" in json.dumps(record)) == (words == "true")
+            await until(lambda: len(server.records()) == 1)
+            assert server.records() == [record]
+
+    asyncio.run(main())

@@ -1,0 +1,142 @@
+"""GET /traces: the records of turns while they end, line by line, for whoever follows along.
+
+Each follower has a queue of its own, which is bounded: who reads too slowly loses the oldest lines and is told how
+many. No conversation waits for a follower. Words are in the records only where `trace.words` puts them there.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from assistant.record import TurnRecord
+
+PATH = "/traces"
+CONTENT_TYPE = "application/x-ndjson"
+
+MOST_FOLLOWERS = 8
+MOST_WAITING = 100
+"""Lines of one follower, of 5 to 20 kB each: minutes of a busy server. Then the oldest are dropped."""
+
+BEAT_S = 15.0
+"""An empty line is sent so often: to a follower the sign that the server is there, to us that the follower is."""
+
+SEND_TIMEOUT_S = 60.0
+"""Who takes nothing for so long is not waited for."""
+
+_HEADERS: Mapping[str, str] = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    """The lines that one client has not been sent yet."""
+
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: deque[bytes] = field(default_factory=deque)
+    _lost: int = 0
+
+    def put(self, line: bytes) -> None:
+        """One more; never blocks."""
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.popleft()
+            self._lost += 1
+        self._waiting.append(line)
+        self.came.set()
+
+    def take(self) -> bytes:
+        """What is to be sent next: how many lines were lost before it, then the line; an empty one if none waits."""
+        told = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
+        self._lost = 0
+        line = self._waiting.popleft() if self._waiting else b""
+        if not self._waiting:
+            self.came.clear()
+        return told + line + b"\n"
+
+
+class TraceStream:
+    """Who follows the turns of a server. An ASGI app for one path; lives on the event loop."""
+
+    def __init__(self) -> None:
+        """Nobody yet."""
+        self._followers: set[_Follower] = set()
+        self._ended = False
+
+    @property
+    def followers(self) -> int:
+        """How many there are."""
+        return len(self._followers)
+
+    def tell(self, record: TurnRecord) -> None:
+        """A turn has ended; never blocks."""
+        if self._followers:
+            line = record.to_json().encode()
+            for follower in self._followers:
+                follower.put(line)
+
+    def end(self) -> None:
+        """The server ends: no follower keeps it."""
+        self._ended = True
+        for follower in self._followers:
+            follower.came.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request: answered until the client goes or the server ends."""
+        refusal = self._refusal(Request(scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        follower = _Follower()
+        self._followers.add(follower)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(self._write(follower, send), name="traces"),
+                    tasks.create_task(_until_gone(receive), name="traces: follower"),
+                ]
+                await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+                for task in work:
+                    task.cancel()
+        finally:
+            self._followers.discard(follower)
+
+    def _refusal(self, request: Request) -> Response | None:
+        if request.method != "GET":
+            return JSONResponse(_error("not_supported", f"{PATH} is read with GET"), 405, {"Allow": "GET"})
+        if self._ended:
+            return JSONResponse(_error("server_draining", "the server is shutting down"), 503)
+        if len(self._followers) >= MOST_FOLLOWERS:
+            return JSONResponse(_error("too_many_followers", f"{MOST_FOLLOWERS} follow already; end one of them"), 503)
+        return None
+
+    async def _write(self, follower: _Follower, send: Send) -> None:
+        headers = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"\n", "more_body": True})  # the headers leave with it
+        while not self._ended:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT_S):
+                    await follower.came.wait()
+            if self._ended:
+                break
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await send({"type": "http.response.body", "body": follower.take(), "more_body": True})
+            except TimeoutError:
+                return  # its connection is closed for that
+            await asyncio.sleep(0)  # a hundred lines at a stretch would hold up conversations for milliseconds
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _error(code: str, message: str) -> dict[str, object]:
+    return {"error": {"type": "server_error", "code": code, "message": message}}
