@@ -24,6 +24,10 @@ from audio.vad import Voicing
 LEAD_S = 0.7
 """Sound from before the onset that Smart Turn hears too."""
 
+SMART_AFTER_MS = 100.0
+"""Silence after which Smart Turn is asked: four in ten silences are over sooner, its answer takes 60 ms, and no profile
+ends a turn before 160."""
+
 SMART_TIMEOUT_S = 0.5
 """Later than that its answer decides nothing any more."""
 
@@ -43,6 +47,7 @@ class _Silence:
     segment: SegmentId
     end: Samples
     evidence: Evidence
+    listened: bool = False  # Smart Turn was asked: once for a silence
 
 
 @dataclass(slots=True)
@@ -91,6 +96,8 @@ class Judge:
             if self._silent_since is not None:
                 self._habits = self._habits.with_pause(ms_of_samples(voicing.edge - self._silent_since))
                 self._silent_since = None
+        if self._silence is not None:
+            self._have_it_heard(self._silence)
 
     def began(self, onset: Samples) -> None:
         """Somebody began to speak."""
@@ -125,10 +132,7 @@ class Judge:
         evidence = Evidence(0.0, prosody, habits=self._habits, expected=expected_answer(self._assistant_said))
         self._silence = _Silence(segment, end, evidence)
         self._estimate(self._silence)
-        if self.listener is not None:
-            since = Samples(max(self._ring.oldest, self._onset - samples_of_s(LEAD_S)))
-            sound = self._ring.read(since, self._at)
-            self.tasks.create_task(self._listen(self.listener, self._silence, sound), name=f"smart turn {segment}")
+        self._have_it_heard(self._silence)
 
     def words(self, segment: SegmentId, text: str) -> None:
         """The words of the whole turn, as the recognizer has them in this silence."""
@@ -138,6 +142,16 @@ class Judge:
         known = self.understands(text)
         silence.evidence = replace(silence.evidence, text=text if self.reads else None, known_sentence=known)
         self._estimate(silence)
+
+    def _have_it_heard(self, silence: _Silence) -> None:
+        if self.listener is None or self._onset is None or silence.listened:
+            return
+        if ms_of_samples(self._at - silence.end) < SMART_AFTER_MS:
+            return
+        silence.listened = True
+        since = Samples(max(self._ring.oldest, self._onset - samples_of_s(LEAD_S)))
+        sound = self._ring.read(since, self._at)
+        self.tasks.create_task(self._listen(self.listener, silence, sound), name=f"smart turn {silence.segment}")
 
     async def _listen(self, listener: Listener, silence: _Silence, sound: Pcm) -> None:
         try:

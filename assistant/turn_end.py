@@ -53,7 +53,8 @@ class Estimate:
     Attributes:
         probability: 0..1; ends and pauses count as equally frequent at a silence of 200 ms.
         silence_ms: Of the evidence.
-        pause_excess_ms: How much longer the speaker's pauses last, in the mean, the longer they have lasted already.
+        pause_excess_ms: How much longer the speaker's pauses last, in the mean, the longer they have lasted already;
+            above 0.
         sources: What it rests on, for the trace.
     """
 

@@ -27,6 +27,9 @@ to put its engines back, and seconds on a machine that is overloaded."""
 FAREWELL_TIMEOUT_S = 1.0
 """For the last event and the close frame: a client that does not read is left without."""
 
+IDLE_STEP = 0.05
+"""Part of the idle limit by which it may be late: setting it anew for every message cost 3 % of the main thread."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -71,6 +74,11 @@ class Reception:
         self._empty = asyncio.Event()
         self._empty.set()
         self._left = asyncio.Event()
+        self._at_drain: list[Callable[[], None]] = []
+
+    def at_drain(self, end: Callable[[], None]) -> None:
+        """Have this called, too, when everybody has to go: for what is no session and would keep the server."""
+        self._at_drain.append(end)
 
     @property
     def draining(self) -> bool:
@@ -120,6 +128,8 @@ class Reception:
     async def drain(self, limit_s: float) -> None:
         """Let nobody in any more, end every session, and wait for that until the limit."""
         self._admission.close()
+        for end in self._at_drain:
+            end()
         for stay in self._stays:
             stay.end(DRAINING)
         with suppress(TimeoutError):
@@ -172,10 +182,17 @@ class _Stay:
         await self._send(message)
 
     def _set(self) -> None:
-        """The connection's limit; what outlives the connection is limited by the one that takes it over."""
+        """The connection's limit; what outlives the connection is limited by the one that takes it over.
+
+        Fifty times a second something comes: an idle limit is moved in steps, and may be that much late.
+        """
+        if self._told is not None or self.limit.expired():
+            return
+        ends_s, set_s = None if self._over else self._ends_s, self.limit.when()
+        if ends_s == set_s or (ends_s is not None and set_s is not None and ends_s <= set_s):
+            return
         with suppress(RuntimeError):  # it is over already
-            if self._told is None and not self.limit.expired():
-                self.limit.reschedule(None if self._over else self._ends_s)
+            self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
 
     def end(self, farewell: Farewell) -> None:
         """It ends now, and this is what is said."""
@@ -201,8 +218,11 @@ class _Stay:
 
     @property
     def _ends_s(self) -> float:
+        return self._until(self._idle_timeout_s)
+
+    def _until(self, idle_s: float) -> float:
         longest_s = self._began_s + self._max_session_s
-        return min(longest_s, self._heard_s + self._idle_timeout_s) if self._idle_timeout_s else longest_s
+        return min(longest_s, self._heard_s + idle_s) if idle_s else longest_s
 
 
 def _is_disconnect(error: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """What a conversation tells the judge of a speaker's pauses reaches the estimate."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from real_time import Hold
@@ -12,6 +12,7 @@ from assistant.engines import Engines
 from assistant.turn_end import Estimate, Evidence, Patience
 from assistant.turn_end_priors import PauseHabits
 from assistant.turns import TurnSettings
+from audio.units import MIC_RATE_HZ, Pcm
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
 UNPREPARED = TurnSettings(patience=Patience(400, 400, 400, 0.0))
@@ -64,3 +65,33 @@ def test_a_new_turn_begins_without_a_pause() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(6000, 6800, "thank you"))
     assert first == PauseHabits()
     assert (second.pauses, second.turns, second.paused) == (0, 1, False)
+
+
+@dataclass
+class Listening:
+    """Smart Turn, as far as it is asked."""
+
+    heard_ms: list[float] = field(default_factory=list)
+
+    async def probability(self, pcm: Pcm) -> float:
+        self.heard_ms.append(len(pcm) * 1000 / MIC_RATE_HZ)
+        return 0.5
+
+
+@pytest.mark.parametrize(("pause_ms", "asked"), [(40, 1), (80, 1), (240, 2), (400, 2)])
+def test_smart_turn_is_asked_once_for_a_silence_that_lasts(pause_ms: int, asked: int) -> None:
+    listening = Listening()
+    says = [Says(1000, 1800, "a small coffee"), Says(1800 + pause_ms, 2800, "with milk")]
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        ScriptedTranscriber(says),
+        ScriptedModel(("It is ten o'clock and all is well.",) * 2),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+        turn_end=Asked(),
+        listener=listening,
+    )
+    turns = replace(FIXED_400, speculate_after_ms=40)
+    run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
+    assert len(listening.heard_ms) == asked

@@ -107,7 +107,7 @@ def test_a_silent_client_is_let_go_and_one_that_speaks_is_not() -> None:
         loop = asyncio.get_running_loop()
         for n in range(1, 4):
             loop.call_later(9.0 * n, client.says, "still here")
-        assert await desk.hosts(client) == pytest.approx(37.0)
+        assert 37.0 <= await desk.hosts(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
         assert (client.codes, client.closed) == (["session_idle"], 1001)
 
     run_virtual(main())
