@@ -3,6 +3,7 @@
 AudioError
 ├── AudioFileError      a recording that cannot be read or written
 ├── DeviceError         a microphone or a speaker that cannot be opened or has gone
+├── EchoUnavailable     echo cancellation without the extra it needs
 ├── EngineLoadError     an engine that cannot be loaded: names what is missing and the remedy
 └── EngineError         an engine that failed while it worked
     ├── SttError
@@ -21,6 +22,10 @@ class AudioFileError(AudioError):
 
 class DeviceError(AudioError):
     """A microphone or a speaker that cannot be opened or has gone."""
+
+
+class EchoUnavailable(AudioError):  # noqa: N818 - says what is the case, and another way is taken
+    """Echo cancellation cannot be had; the text names what is missing and the remedy."""
 
 
 class EngineLoadError(AudioError):

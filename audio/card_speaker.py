@@ -1,0 +1,240 @@
+"""The loudspeaker of this machine, through PortAudio."""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from audio.card_keeper import CardKeeper
+from audio.card_mixer import CardMixer
+from audio.card_stream import Bell, CardLibrary, CardStream, Opened
+from audio.level import rms_dbfs
+from audio.play_lane import PlayLane
+from audio.playout import Counts
+from audio.portaudio import shared
+from audio.speaker import DUCK_DB, OnPlayed
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+
+_SILENT_TICK_S = 0.02
+_TICK_S = 0.1
+_SILENT_MOST_SAMPLES = REPLY_RATE_HZ
+"""Played in silence at once, after an event loop that was held up; the next tick goes on."""
+
+_LEVEL_MS = 100.0
+
+__all__ = ["CardSpeaker", "Heard", "Opened"]
+
+
+class Heard(Protocol):
+    """Hears along: the reference of an echo canceller."""
+
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """A block as it goes to the card: int16 (n,), a view that is reused; the loop time of its first sample."""
+        ...
+
+
+class CardSpeaker:
+    """Implements `Speaker`.
+
+    While there is no device, a reply is played in silence, in real time: it counts as spoken, and ends. That is said
+    when the device goes.
+
+    Attributes:
+        on_played: See `Speaker`.
+        silent_samples: Of replies, played while there was no device: nobody heard them.
+    """
+
+    def __init__(
+        self,
+        wanted: str = "",
+        *,
+        report: Callable[[str], None],
+        duck_db: float = DUCK_DB,
+        heard: Heard | None = None,
+        library: CardLibrary | None = None,
+    ) -> None:
+        """A loudspeaker that is opened by `run`.
+
+        Args:
+            wanted: See `audio.devices.pick`.
+            report: Gets a sentence for the person whenever the device goes, comes back or changes.
+            duck_db: How far `duck` lowers the loudness, at most 0.
+            heard: Gets every block, silent ones included, on the event loop.
+            library: Who opens the stream; the program's own where None.
+        """
+        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        self.silent_samples = 0
+        self._duck_db = duck_db
+        self._heard = heard
+        self._mixer = CardMixer()
+        self._keeper = CardKeeper(
+            "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
+        )
+        self._stream: CardStream[PlayLane] | None = None  # whose blocks are told
+        self._levels: deque[float] = deque(maxlen=1)
+        self._underflows = 0  # of streams that are closed
+        self._silent_from_s = 0.0  # up to then a reply was played, while there is no device
+        self._changed = asyncio.Event()  # there is room, or a door was shut
+        self._came = asyncio.Event()
+        self._begun = self._ended = False
+        self._loop: asyncio.AbstractEventLoop
+        self._look: asyncio.TimerHandle
+
+    @property
+    def latency_s(self) -> float:
+        """From the card taking a sample to the sample leaving, as the card last said."""
+        return 0.0 if self._stream is None else self._stream.lane.clock.latency_s
+
+    @property
+    def opened(self) -> Opened | None:
+        """The open stream; None while closed or lost."""
+        return self._keeper.opened
+
+    @property
+    def level_dbfs(self) -> float:
+        """Of the last 100 ms that went to the card; -inf where nothing did."""
+        if not self._levels:
+            return -math.inf
+        return 10 * math.log10(sum(10 ** (level / 10) for level in self._levels) / len(self._levels))
+
+    @property
+    def underflows(self) -> int:
+        """How often the card had nothing to play because we were late, as it says."""
+        return self._underflows + (0 if self._stream is None else self._stream.lane.underflows)
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the reply whose door was opened last."""
+        return self._mixer.counts
+
+    # ---- a reply; see `Speaker` ----
+
+    def open(self, key: Hashable) -> None:
+        """See `Speaker.open`."""
+        self._mixer.open(key)
+        self._changed.set()
+
+    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+        """See `Speaker.play`. False too once the speaker was closed."""
+        at = 0
+        while not self._ended:
+            taken = self._mixer.offer(key, pcm[at:])
+            if taken is None:
+                return False
+            at += taken
+            if at == len(pcm):
+                return True
+            self._changed.clear()
+            await self._changed.wait()
+        return False
+
+    def end(self, key: Hashable) -> None:
+        """See `Speaker.end`."""
+        self._mixer.end(key)
+        self._changed.set()
+
+    def close(self, key: Hashable) -> ReplySamples:
+        """See `Speaker.close`."""
+        taken = self._mixer.close(key)
+        self._changed.set()
+        return taken
+
+    def duck(self) -> None:
+        """See `Speaker.duck`."""
+        self._mixer.duck(self._duck_db)
+
+    def unduck(self) -> None:
+        """See `Speaker.unduck`."""
+        self._mixer.unduck()
+
+    def chime(self, pcm: Pcm) -> None:
+        """A short sound of our own, int16 (n,) at 24 kHz, when no reply plays; at most 2 s, part of no reply."""
+        self._mixer.chime(pcm)
+
+    # ---- the device ----
+
+    async def use(self, wanted: str) -> None:
+        """Another device. Raises DeviceError and keeps the old one."""
+        await self._keeper.use(wanted, asyncio.get_running_loop().time())
+        self._came.set()
+
+    async def aclose(self) -> None:
+        """Close the stream: whoever waits in `play` gets False, `run` ends. Idempotent."""
+        self._ended = True
+        self._changed.set()
+        self._came.set()
+        await self._keeper.aclose()
+
+    async def run(self) -> None:
+        """Plays until it is cancelled or `aclose` is called. Once. Raises DeviceError where no device can be opened."""
+        if self._begun:
+            raise RuntimeError("a CardSpeaker runs once: make another one")
+        self._begun = True
+        self._loop = loop = asyncio.get_running_loop()
+        try:
+            await self._keeper.begin(loop.time())
+            self._silent_from_s = loop.time()
+            self._look_again(loop)
+            while not self._ended:
+                self._keeper.tick(loop.time())
+                self._tell()
+                self._came.clear()
+                await self._came.wait()  # not for ever: `_look_again` sets it
+        finally:
+            if hasattr(self, "_look"):
+                self._look.cancel()
+            await self.aclose()
+
+    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._came.set()
+        tick_s = _SILENT_TICK_S if self._keeper.stream is None else _TICK_S
+        self._look = loop.call_later(tick_s, self._look_again, loop)
+
+    def _lane(self, opened: Opened, channels: int) -> PlayLane:
+        """Called in the library's thread."""
+        return PlayLane(opened, channels, self._mixer, self._loop, Bell(self._loop, self._came.set))
+
+    def _tell(self) -> None:
+        """What was played since, to everybody who is to know."""
+        if self._stream is not None:
+            self._tell_of(self._stream.lane)
+        if self._keeper.stream is not self._stream:
+            self._change(self._keeper.stream)
+        if self._stream is None:
+            self._play_silently(self._loop.time())
+        self._changed.set()
+
+    def _tell_of(self, lane: PlayLane) -> None:
+        for block in lane.ring.take():
+            pcm = block.pcm[:, 0]
+            self._levels.append(rms_dbfs(pcm))
+            if self._heard is not None:
+                self._heard.heard(pcm, REPLY_RATE_HZ, block.at_s)
+        while lane.played:
+            pulled, leaves_s = lane.played.popleft()
+            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
+
+    def _change(self, stream: CardStream[PlayLane] | None) -> None:
+        if self._stream is not None:
+            lane = self._stream.lane
+            self._underflows += lane.underflows
+            self._silent_from_s = self._loop.time()
+            # Since its last block nothing was played: the second until it was given up for lost.
+            if stream is None and lane.last_s:
+                self._mixer.missed(round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
+        self._stream = stream
+        blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
+        self._levels = deque(maxlen=blocks)
+
+    def _play_silently(self, now_s: float) -> None:
+        """Nobody must wait for a reply that cannot be heard."""
+        due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _SILENT_MOST_SAMPLES)
+        if due <= 0:
+            return
+        _, pulled = self._mixer.pull(due)
+        from_s, self._silent_from_s = self._silent_from_s, self._silent_from_s + due / REPLY_RATE_HZ
+        if pulled is not None:
+            self.silent_samples += pulled.samples
+            leaves_s = from_s + pulled.first / REPLY_RATE_HZ
+            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)

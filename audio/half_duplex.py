@@ -1,0 +1,57 @@
+"""Without echo cancellation: the microphone hears nothing while the loudspeaker sounds, nor shortly after."""
+
+from collections import deque
+
+import numpy as np
+
+from audio.units import Pcm, s_of_samples
+
+TAIL_S = 0.3
+"""After the last sound: the room's echo, and what a loudspeaker is late by without telling (radio: 0.2 s)."""
+
+LEAD_S = 0.02
+"""Before the first: clocks are read to within that."""
+
+AUDIBLE_PEAK = 32
+"""Of int16 (-60 dBFS): what is softer comes back as nothing."""
+
+_SPANS = 64
+"""Stretches of sound that are yet to leave: more would mean seconds of them, 300 ms apart."""
+
+
+class HalfDuplex:
+    """One speaks, or the other. Implements `Clean` and `Heard` without any library; pure, not thread-safe.
+
+    Nobody can interrupt by voice: what is said while the reply sounds is not heard.
+    """
+
+    def __init__(self, *, tail_s: float = TAIL_S) -> None:
+        """The microphone is silent for `tail_s` after the last sound of a reply. Raises ValueError below 0."""
+        if not tail_s >= 0:
+            raise ValueError(f"the tail is a length of time, 0 s or more, not {tail_s}")
+        self._tail_s = tail_s
+        self._spans: deque[tuple[float, float]] = deque()
+
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """A block on its way to the loudspeaker: int16 (n,), and the loop time at which it leaves."""
+        loud = np.flatnonzero(np.abs(pcm.astype(np.int32)) > AUDIBLE_PEAK)
+        if len(loud) == 0:
+            return
+        begins_s = leaves_s + int(loud[0]) / rate_hz - LEAD_S
+        ends_s = leaves_s + (int(loud[-1]) + 1) / rate_hz + self._tail_s
+        if self._spans and (begins_s <= self._spans[-1][1] or len(self._spans) == _SPANS):
+            before_s, until_s = self._spans.pop()
+            begins_s, ends_s = min(begins_s, before_s), max(ends_s, until_s)
+        self._spans.append((begins_s, ends_s))
+
+    def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
+        """The frame as it is, or silence where any of it was captured while something sounded.
+
+        Frames come in order of time; `captured_s` is the loop time of the first sample.
+        """
+        while self._spans and self._spans[0][1] <= captured_s:
+            self._spans.popleft()
+        ends_s = captured_s + s_of_samples(len(pcm))
+        if any(begins_s < ends_s for begins_s, _ in self._spans):
+            return np.zeros_like(pcm)
+        return pcm

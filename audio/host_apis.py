@@ -1,0 +1,89 @@
+"""How the streams of each host API are opened: block, latency, rate. Pure: one table, with its reasons."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+PREFERRED = ("Windows WASAPI", "Core Audio", "PulseAudio", "ALSA", "Windows DirectSound", "MME", "Windows WDM-KS")
+"""Whose default is taken where several have one. On Windows PortAudio's own choice is MME, the slowest of its four."""
+
+_ALSA_CARD = "hw:"
+"""PortAudio names the cards themselves "HDA Intel: ALC (hw:0,0)"; whatever else ALSA lists is a plug-in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to open a stream.
+
+    Attributes:
+        input_block_ms: How often the microphone's callback is called. A frame has 20 ms: shorter wins nothing.
+        input_latency_ms: The buffer asked for; 0: whatever the device calls low.
+        output_block_ms: How often the loudspeaker's callback is called: the longest wait for a duck or a close.
+        output_latency_ms: The buffer asked for; 0: whatever the device calls low.
+        own_rate: The device's own rate is asked for first, and we resample; else ours first.
+        moves_streams: The default device is followed by the system itself, streams and all.
+        why: The reason, for whoever reads the table.
+    """
+
+    input_block_ms: float
+    input_latency_ms: float
+    output_block_ms: float
+    output_latency_ms: float
+    own_rate: bool
+    moves_streams: bool
+    why: str
+
+
+_PLUG_IN = Manner(
+    20,
+    40,
+    10,
+    40,
+    own_rate=False,
+    moves_streams=True,
+    why="a sound server resamples; below 40 ms it underflows (measured)",
+)
+_CARD = Manner(
+    10, 30, 10, 30, own_rate=True, moves_streams=False, why="few cards know 16 kHz; three periods survive a busy core"
+)
+_OTHER = Manner(20, 0, 10, 0, own_rate=True, moves_streams=False, why="not known: the device's own proposals are taken")
+
+MANNERS: Mapping[str, Manner] = MappingProxyType(
+    {
+        "ALSA": _CARD,
+        "ALSA plug-in": _PLUG_IN,
+        "PulseAudio": _PLUG_IN,
+        "OSS": Manner(20, 0, 20, 0, own_rate=True, moves_streams=False, why="old: it knows fragments of its own only"),
+        "Core Audio": Manner(
+            10, 0, 10, 0, own_rate=True, moves_streams=False, why="a low latency that holds; another rate would be set"
+        ),
+        "Windows WASAPI": Manner(
+            10, 0, 10, 0, own_rate=True, moves_streams=False, why="shared mode: 10 ms periods, the mixer's rate only"
+        ),
+        "Windows WDM-KS": Manner(
+            10, 0, 10, 0, own_rate=True, moves_streams=False, why="the driver itself: its rate, its periods"
+        ),
+        "Windows DirectSound": Manner(
+            20, 60, 20, 60, own_rate=False, moves_streams=False, why="polled by a timer: below 60 ms it crackles"
+        ),
+        "MME": Manner(
+            20, 90, 20, 90, own_rate=False, moves_streams=False, why="the oldest: several buffers, or it crackles"
+        ),
+        "JACK Audio Connection Kit": Manner(
+            10, 0, 10, 0, own_rate=True, moves_streams=True, why="its server sets rate and period for everybody"
+        ),
+    }
+)
+
+
+def manner_of(host_api: str, device: str) -> Manner:
+    """The manner for a device of this name on this host API, both as PortAudio names them."""
+    if host_api == "ALSA" and _ALSA_CARD not in device:
+        return MANNERS["ALSA plug-in"]
+    return MANNERS.get(host_api, _OTHER)
+
+
+def rates_of(manner: Manner, ours_hz: int, own_hz: int) -> tuple[int, ...]:
+    """The rates to try, in order: `ours_hz` is what we work at, `own_hz` what the device names as its own."""
+    first = (own_hz, ours_hz) if manner.own_rate else (ours_hz, own_hz)
+    return tuple(dict.fromkeys(rate for rate in (*first, 48_000, 44_100) if rate > 0))

@@ -1,0 +1,32 @@
+"""What sound libraries print about every mishap, kept away from the screen."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator
+from typing import TextIO
+
+_STDERR = 2
+
+
+@contextlib.contextmanager
+def hushed() -> Generator[TextIO]:
+    """Until the end of the block, what is written to the process's standard error from below Python goes nowhere.
+
+    ALSA and PortAudio write there at every underflow and every failed opening, in the midst of whatever is on the
+    screen. Gives a file that still leads to where standard error led: for a screen that is drawn there, as Textual's.
+    Python's own `sys.stderr` leads there as well while this lasts.
+    """
+    kept = os.dup(_STDERR)
+    screen = os.fdopen(kept, "w", encoding="utf-8", errors="replace")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        sys.stderr.flush()
+        os.dup2(nowhere, _STDERR)
+        with contextlib.redirect_stderr(screen):
+            yield screen
+    finally:
+        screen.flush()
+        os.dup2(kept, _STDERR)
+        os.close(nowhere)
+        screen.close()

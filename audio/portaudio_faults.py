@@ -1,0 +1,51 @@
+"""PortAudio's errors as sentences with a remedy. Pure."""
+
+from audio.device import Device, Direction, noun
+from audio.errors import DeviceError
+
+# From portaudio.h, PaErrorCode.
+HOST_ERROR = -9999
+INVALID_CHANNELS = -9998
+INVALID_RATE = -9997
+INVALID_DEVICE = -9996
+NO_FORMAT = -9994
+UNAVAILABLE = -9985
+HOST_API_MISSING = -9979
+
+TRY_OTHERWISE = frozenset({HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, NO_FORMAT})
+"""After these, another rate or number of channels may do."""
+
+
+def code_of(error: BaseException) -> int:
+    """PortAudio's number for it; 0 where it has none."""
+    code = error.args[1] if len(error.args) > 1 else 0
+    return code if isinstance(code, int) else 0
+
+
+def hint_of(error: BaseException) -> str:
+    """What the system said below PortAudio, or else PortAudio itself; one line."""
+    host = error.args[2] if len(error.args) > 2 else None
+    said = str(host[2]) if isinstance(host, tuple) and len(host) > 2 and host[2] else str(error.args[0] or error)
+    return " ".join(said.split())
+
+
+def fault(error: BaseException, device: Device, direction: Direction, rates_hz: tuple[int, ...]) -> DeviceError:
+    """Why the device could not be opened, and what to do."""
+    name, code, hint = f'the {noun(direction)} "{device.name}"', code_of(error), hint_of(error)
+    if code == UNAVAILABLE or "busy" in hint.lower():
+        return DeviceError(
+            f"{name} is busy: another program holds it ({hint}); close that, or name another device "
+            "(`repartee devices` lists them)"
+        )
+    if code in (INVALID_RATE, NO_FORMAT):
+        tried = ", ".join(f"{rate} Hz" for rate in rates_hz)
+        return DeviceError(
+            f"{name} refuses every rate that was tried ({tried}): set it to 48000 Hz in the system's sound "
+            "settings, or name another device"
+        )
+    if code in (INVALID_CHANNELS, INVALID_DEVICE):
+        return DeviceError(f"{name} has gone, or is no {noun(direction)} any more ({hint}): name another device")
+    return DeviceError(
+        f"{name} cannot be opened ({hint}): see whether the sound server runs and lets this program use it, or "
+        "name another device (`repartee devices` lists them)"
+    )

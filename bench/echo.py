@@ -1,0 +1,213 @@
+"""The assistant in a room with its own voice: what the canceller leaves of it, and who is still heard over it.
+
+    python -m bench.echo [--seconds S] [--manifest FILE] [--words]
+
+Prints the tables of docs/echo.md. Replies are espeak-ng's at -20 dBFS, people are the recordings of bench/clips at
+-26 dBFS at the microphone, rooms are simulated (bench/echo_room.py); the detector is Silero, the decisions are those of
+`assistant.turns` (bench/echo_scene.py). Time is virtual; `--words` also runs pocketsphinx, at four times real time.
+"""
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+
+from assistant.skills.skills import understood_sentences
+from audio.echo import EchoCanceller
+from audio.half_duplex import HalfDuplex
+from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.tts.espeak import EspeakVoice
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
+from audio.vad.silero import SileroNetwork
+from bench.echo_room import Room, band_limited
+from bench.echo_scene import Barge, Canceller, Course, Nothing, delays_ms, erle_db, play
+from bench.stt import Clip, Tally, count, hear, read_pcm, segment_of, with_noise
+
+SETTLED_S = 2.0
+APART_S = 5.0
+LONGEST_S = 4.0
+
+SENTENCES = (
+    "The weather in Lisbon will stay sunny until Thursday, with a light wind from the west.",
+    "After that a cold front brings rain, first along the coast and later everywhere.",
+    "Temperatures fall to about fourteen degrees, and the nights become cool.",
+    "You may want to take an umbrella and a warm jacket with you.",
+    "Shall I look for a hotel near the old town, or do you prefer one by the river?",
+    "There are several museums that open late on Fridays and cost nothing after six.",
+    "The train from the airport takes twenty five minutes and leaves every quarter of an hour.",
+)
+
+KINDS: dict[str, Callable[[], Canceller]] = {
+    "nothing": Nothing,
+    "canceller": EchoCanceller,
+    "with noise suppression": lambda: EchoCanceller(noise_suppression=True),
+    "with gain control": lambda: EchoCanceller(gain_control=True),
+    "with both": lambda: EchoCanceller(noise_suppression=True, gain_control=True),
+    "half-duplex": HalfDuplex,
+}
+"""What is held against each other, fresh at each call."""
+
+GAINS_DB = (0.0, -10.0, -20.0, -30.0)
+OTHER_ROOMS = (
+    Room(delay_ms=-15),
+    Room(delay_ms=10),
+    Room(delay_ms=120),
+    Room(delay_ms=250),
+    Room(drift_ppm=100),
+    Room(drift_ppm=-100),
+    Room(drive=3),
+    Room(rt60_s=0.7),
+    Room(noise_dbfs=-50),
+    Room(gain_db=0, delay_ms=250, drift_ppm=100, drive=2, rt60_s=0.5),
+)
+
+
+async def reply() -> Pcm:
+    """Half a minute of the assistant's voice, without what a microphone cannot hear of it."""
+    voice = EspeakVoice()
+    await voice.load()
+    sound: list[Pcm] = []
+    for sentence in SENTENCES:
+        async with aclosing(voice.speak(sentence)) as chunks:
+            sound += [chunk.pcm async for chunk in chunks]
+        sound.append(np.zeros(REPLY_RATE_HZ // 5, np.int16))
+    await voice.aclose()
+    return band_limited(np.concatenate(sound))
+
+
+def barges(manifest: Path, first_s: float = 4.0) -> list[Barge]:
+    """Every clip of speech, one after the other, each once the reply has sounded for a while."""
+    found: list[Barge] = []
+    at = samples_of_s(first_s) // FRAME_SAMPLES * FRAME_SAMPLES
+    for line in manifest.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["tag"] != "speech":
+            continue
+        pcm = read_pcm(manifest.parent / row["file"])
+        begins = samples_of_s(row["speech_start_s"])
+        ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(LONGEST_S))
+        cut = max(begins - samples_of_ms(300), 0)
+        spoken = pcm[cut : ends + samples_of_ms(200)]
+        found.append(Barge(spoken, at, at + begins - cut, at + ends - cut))
+        at += (len(spoken) + samples_of_s(APART_S)) // FRAME_SAMPLES * FRAME_SAMPLES
+    return found
+
+
+def per_minute(places: Sequence[int], seconds: float) -> str:
+    """So many a minute, once the canceller has settled."""
+    after = sum(place >= SETTLED_S * MIC_RATE_HZ for place in places)
+    return f"{after * 60 / (seconds - SETTLED_S):.1f}"
+
+
+def residue(kind: str, room: Room, course: Course, seconds: float) -> str:
+    """A row: nobody speaks."""
+    first = [sum(place < SETTLED_S * MIC_RATE_HZ for place in places) for places in (course.ducks, course.interrupts)]
+    return (
+        f"| {kind} | {room} | {erle_db(course, 0, SETTLED_S):.0f} | {erle_db(course, SETTLED_S, seconds):.0f} "
+        f"| {first[0]} / {first[1]} | {per_minute(course.ducks, seconds)} "
+        f"| {per_minute(course.interrupts, seconds)} |"
+    )
+
+
+def caught(kind: str, room: Room, course: Course, spoken: Sequence[Barge]) -> str:
+    """A row: people speak into the reply."""
+    delays = [delays_ms(course, barge) for barge in spoken]
+    cells = []
+    for which in (0, 1):
+        known = [delay for pair in delays if (delay := pair[which]) is not None]
+        middle = " / ".join(f"{value:.0f}" for value in np.percentile(known, [50, 95])) if known else "–"
+        cells.append(f"{len(known)} of {len(spoken)} | {middle}")
+    places = [*course.ducks, *course.interrupts]
+    early = sum(not any(b.begins - 1600 <= p <= b.ends + samples_of_ms(400) for b in spoken) for p in places)
+    return f"| {kind} | {room.gain_db:g} dB, rt60 {room.rt60_s:g} s | {' | '.join(cells)} | {early} |"
+
+
+def through(pcm: Pcm, canceller: Canceller) -> Pcm:
+    """A clip through the canceller, after two seconds of a quiet room, with no reply."""
+    room = np.random.default_rng(1).normal(0, 15, 2 * MIC_RATE_HZ).astype(np.int16)
+    sound = np.concatenate([room, pcm])
+    sound = sound[: len(sound) // FRAME_SAMPLES * FRAME_SAMPLES]
+    pieces = [
+        canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ) for at in range(0, len(sound), FRAME_SAMPLES)
+    ]
+    return np.concatenate(pieces)[len(room) :]
+
+
+async def words(folder: Path, clips: Sequence[Clip]) -> None:
+    """Word errors of what went through each kind."""
+    noise = next(read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise")
+    chosen = [clip for clip in clips if clip["tag"] == "speech" and clip.get("transcript")]
+    transcriber = PocketsphinxTranscriber(understood_sentences())
+    await transcriber.load()
+    for snr_db in (None, 10.0):
+        for kind in ("nothing", "canceller", "with noise suppression", "with gain control", "with both"):
+            tally = Tally()
+            for clip in chosen:
+                pcm = read_pcm(folder / clip["file"])
+                pcm = pcm if snr_db is None else with_noise(pcm, noise, snr_db)
+                cleaned = segment_of(clip, through(pcm, KINDS[kind]()), 130)
+                count(tally, clip, *await hear(transcriber, cleaned, 4))
+            heard = "clean" if snr_db is None else f"noise at {snr_db:g} dB"
+            print(
+                f"| {kind} | {heard} | {tally.errors / tally.said:.2f} ({tally.errors} of {tally.said}) |", flush=True
+            )
+    await transcriber.aclose()
+
+
+def processor_ms() -> float:
+    """Processor time of the canceller per second of sound, in ms."""
+    random = np.random.default_rng(2)
+    sound = random.normal(0, 1000, 20 * MIC_RATE_HZ).astype(np.int16)
+    canceller = EchoCanceller()
+    began_s = time.process_time()
+    for at in range(0, len(sound), FRAME_SAMPLES):
+        canceller.heard(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
+        canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ - 0.1)
+    return (time.process_time() - began_s) * 1000 / 20
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Echo cancellation in simulated rooms.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each scene in which nobody speaks")
+    parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
+    parser.add_argument("--words", action="store_true", help="word errors, too")
+    options = parser.parse_args()
+    said = asyncio.run(reply())
+    network = SileroNetwork()
+    print(f"{processor_ms():.1f} ms of processor time per second of sound\n\nNobody speaks\n")
+    print(
+        "| | room | return loss dB, first 2 s | later | ducks / interruptions in 2 s | ducks per min | interruptions |"
+    )
+    print("|---" * 7 + "|")
+    rooms = [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS]
+    rooms += [("canceller", room) for room in OTHER_ROOMS]
+    rooms += [("with noise suppression", Room(rt60_s=0.7)), ("nothing", Room(rt60_s=0.7))]
+    for kind, room in rooms:
+        course = play(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
+        print(residue(kind, room, course, options.seconds), flush=True)
+    spoken = barges(options.manifest)
+    seconds = spoken[-1].ends / MIC_RATE_HZ + 2
+    print(
+        "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
+    )
+    print("|---" * 7 + "|")
+    talks = [("nothing", Room(gain_db=-200))]
+    talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]
+    talks += [("canceller", Room(rt60_s=0.7))]
+    for kind, room in talks:
+        course = play(room, said, seconds, KINDS[kind](), network=network, barges=spoken)
+        print(caught(kind, room, course, spoken), flush=True)
+    if options.words:
+        print("\nWords\n\n| | sound | word errors |\n|---|---|---|")
+        lines = options.manifest.read_text(encoding="utf-8").splitlines()
+        asyncio.run(words(options.manifest.parent, [json.loads(line) for line in lines if line]))
+
+
+if __name__ == "__main__":
+    main()

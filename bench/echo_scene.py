@@ -1,0 +1,226 @@
+"""A reply that plays in a room while somebody may speak: loudspeaker, room, canceller, detector and turn taking."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from assistant.turn_events import Asked, Duck, Effect, Heard, Interrupt, Playing, Retract, Unduck
+from assistant.turns import Turns, TurnSettings
+from audio.frame import Frame
+from audio.level import gain_for
+from audio.playout import CAPACITY_SAMPLES, Playout
+from audio.speaker import DUCK_DB
+from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
+from audio.vad.silero import SileroNetwork, SileroVad
+from bench.echo_room import Air, Room
+
+SPEECH_DBFS = -26.0
+"""A person's level at the microphone; the reply leaves at -20 dBFS."""
+
+LATENCY_S = 0.06
+"""From the card taking a block to the block leaving, as the card says."""
+
+_BLOCK_SAMPLES = REPLY_RATE_HZ // 100
+_BLOCK_S = _BLOCK_SAMPLES / REPLY_RATE_HZ
+
+
+class Canceller(Protocol):
+    """`Clean` and `Heard` in one."""
+
+    def clean(self, pcm: Pcm, captured_s: float) -> Pcm: ...
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
+
+
+class Nothing:
+    """No canceller: what headphones are for."""
+
+    def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
+        """As it is."""
+        del captured_s
+        return pcm
+
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """Forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barge:
+    """Somebody speaks into a reply: int16 at 16 kHz, its place in the scene, where in the scene its speech lies."""
+
+    pcm: Pcm
+    at: int
+    begins: int
+    ends: int
+
+
+@dataclass(slots=True)
+class Course:
+    """What happened.
+
+    Attributes:
+        raw: The microphone, int16 at 16 kHz.
+        cleaned: What the detector got.
+        ducks: Positions at which the reply was ducked.
+        interrupts: And interrupted.
+        speech: Whether the detector said so, per frame.
+    """
+
+    raw: Pcm
+    cleaned: Pcm
+    ducks: list[int] = field(default_factory=list)
+    interrupts: list[int] = field(default_factory=list)
+    speech: list[bool] = field(default_factory=list)
+
+
+class _Card:
+    """The loudspeaker: a reply that is repeated, its duck, the blocks and their times."""
+
+    def __init__(self, reply: Pcm, room: Room, canceller: Canceller, air: Air) -> None:
+        self.playout = Playout()
+        self._reply, self._room, self._canceller, self._air = reply, room, canceller, air
+        self._at = self._key = 0
+        self._blocks = 0
+
+    @property
+    def playing(self) -> bool:
+        """Has the reply its door open?"""
+        return self.playout.is_open(self._key)
+
+    def begin(self) -> None:
+        """A reply, from where the last one stopped."""
+        self._key += 1
+        self.playout.open(self._key)
+
+    def stop(self) -> None:
+        """Nobody hears more of it."""
+        self.playout.close(self._key)
+
+    def until(self, time_s: float) -> None:
+        """Take and play what leaves up to this time."""
+        while True:
+            leaves_s = self._blocks * _BLOCK_S * (1 + self._room.drift_ppm * 1e-6)
+            if leaves_s >= time_s:
+                return
+            if self.playing and self.playout.queued_samples < CAPACITY_SAMPLES // 2:
+                piece = np.take(self._reply, np.arange(self._at, self._at + REPLY_RATE_HZ // 2), mode="wrap")
+                self._at += len(piece)
+                self.playout.offer(self._key, piece)
+            block = self.playout.pull(_BLOCK_SAMPLES)
+            self._canceller.heard(block, REPLY_RATE_HZ, leaves_s)
+            self._air.play(block)
+            self._blocks += 1
+
+
+class _Listener:
+    """The detector and turn taking, with the assistant speaking."""
+
+    def __init__(self, network: SileroNetwork) -> None:
+        self._vad = SileroVad(network)
+        self.speaking = False
+        self.begin(0)
+
+    def begin(self, at: int) -> None:
+        """A reply begins to be heard."""
+        self._turns = Turns(TurnSettings())
+        self._turns.tell(Asked(Samples(at), "greeting", "Hello."))
+
+    def hear(self, frame: Frame) -> Sequence[Effect]:
+        """The next frame."""
+        voicing = self._vad.process(frame)
+        self.speaking = voicing.speaking
+        if self._turns.replying is not None:
+            self._turns.tell(Playing(frame.end, self._turns.replying, 3, audible=True))
+        return self._turns.tell(Heard(frame.end, voicing))
+
+
+def play(
+    room: Room,
+    reply: Pcm,
+    seconds: float,
+    canceller: Canceller,
+    *,
+    network: SileroNetwork,
+    barges: Sequence[Barge] = (),
+    stops: bool = True,
+    after: Callable[[Frame], None] = lambda _frame: None,
+) -> Course:
+    """A scene.
+
+    Args:
+        room: Where.
+        reply: At 24 kHz, repeated for as long as the scene lasts.
+        seconds: How long.
+        canceller: Under test, fresh.
+        network: The detector's.
+        barges: Who speaks into it. The reply begins again 3 s before each.
+        stops: An interruption stops the reply; else it goes on as if none had been (to count them).
+        after: Called with every cleaned frame.
+    """
+    frames = round(seconds * 1000 / FRAME_MS)
+    people = np.zeros(frames * FRAME_SAMPLES)
+    for barge in barges:
+        spoken = barge.pcm * gain_for(SPEECH_DBFS, barge.pcm, MIC_RATE_HZ) / FULL_SCALE
+        people[barge.at : barge.at + len(spoken)] += spoken[: max(len(people) - barge.at, 0)]
+    starts = {(barge.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge in barges}
+    air = Air(room)
+    card = _Card(reply, room, canceller, air)
+    listener = _Listener(network)
+    course = Course(np.zeros(len(people), np.int16), np.zeros(len(people), np.int16))
+    card.begin()
+    waiting = False  # an interruption is over when the voice is
+    for number in range(frames):
+        start = number * FRAME_SAMPLES
+        now_s = (start + FRAME_SAMPLES) / MIC_RATE_HZ
+        if number in starts:
+            card.begin()
+            listener.begin(start)
+        card.until(now_s + LATENCY_S)
+        sound = air.hear() + people[start : start + FRAME_SAMPLES]
+        course.raw[start : start + FRAME_SAMPLES] = np.rint(np.clip(sound * FULL_SCALE, -32_768, 32_767))
+        cleaned = canceller.clean(course.raw[start : start + FRAME_SAMPLES], start / MIC_RATE_HZ)
+        course.cleaned[start : start + FRAME_SAMPLES] = cleaned
+        frame = Frame(Samples(start), cleaned)
+        after(frame)
+        for effect in listener.hear(frame):
+            _perform(effect, card, course, frame.end, stops=stops)
+            waiting = waiting or isinstance(effect, Interrupt | Retract)
+        course.speech.append(listener.speaking)
+        if waiting and not stops and not listener.speaking:
+            waiting = False
+            listener.begin(frame.end)
+    return course
+
+
+def _perform(effect: Effect, card: _Card, course: Course, at: int, *, stops: bool) -> None:
+    if isinstance(effect, Duck):
+        course.ducks.append(at)
+        card.playout.duck(DUCK_DB)
+    elif isinstance(effect, Unduck):
+        card.playout.unduck()
+    elif isinstance(effect, Interrupt | Retract):
+        course.interrupts.append(at)
+        if stops:
+            card.stop()
+        else:
+            card.playout.unduck()
+
+
+def erle_db(course: Course, begin_s: float, end_s: float) -> float:
+    """Echo return loss enhancement: how much softer the microphone is after cleaning, in a span of the scene."""
+    span = slice(int(begin_s * MIC_RATE_HZ), int(end_s * MIC_RATE_HZ))
+    before = float(np.mean(np.square(course.raw[span], dtype=np.float64)))
+    after = float(np.mean(np.square(course.cleaned[span], dtype=np.float64)))
+    return 10 * float(np.log10((before + 1e-3) / (after + 1e-3)))
+
+
+def delays_ms(course: Course, barge: Barge) -> tuple[float | None, float | None]:
+    """From the first sample of speech to the duck and the interruption; None: none came until 400 ms after its end."""
+    last = barge.ends + MIC_RATE_HZ * 2 // 5
+
+    def first(places: list[int]) -> float | None:
+        found = [place for place in places if barge.begins <= place <= last]
+        return ms_of_samples(found[0] - barge.begins) if found else None
+
+    return first(course.ducks), first(course.interrupts)

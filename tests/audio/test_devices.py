@@ -1,0 +1,86 @@
+"""Which device somebody means."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.devices import Device, Direction, pick
+from audio.errors import DeviceError
+
+
+def device(
+    index: int, name: str, host_api: str = "ALSA", *, ways: tuple[int, int] = (1, 2), default: bool = False
+) -> Device:
+    return Device(index, name, host_api, *ways, 48_000, 0.01, 0.01, default, default)
+
+
+WINDOWS = (
+    device(0, "Headset", "MME"),
+    device(1, "Headset", "Windows WASAPI"),
+    device(2, "Speakers", "Windows WASAPI", ways=(0, 2), default=True),
+    device(3, "Webcam", "Windows WASAPI", ways=(1, 0), default=True),
+    device(4, "Headset (stereo)", "Windows WASAPI", ways=(0, 2)),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "direction", "index"),
+    [
+        ("", "input", 3),
+        ("", "output", 2),
+        (" 0 ", "input", 0),
+        ("webc", "input", 3),
+        ("Headset", "output", 1),  # exact, and by the host API of the default
+        ("headset", "input", 1),
+        ("Headset, MME", "input", 0),
+        ("mme", "input", 0),
+        ("stereo", "output", 4),
+    ],
+)
+def test_what_is_meant(wanted: str, direction: Direction, index: int) -> None:
+    assert pick(WINDOWS, wanted, direction).index == index
+
+
+@pytest.mark.parametrize(
+    ("wanted", "direction", "says"),
+    [
+        ("2", "input", 'device 2 is no microphone; there are 0 "Headset", 1 "Headset" and 3 "Webcam"'),
+        ("99", "output", "device 99 is no loudspeaker"),
+        ("phone", "input", 'no microphone is called "phone"; there are "Headset" and "Webcam"'),
+        ("wasapi", "input", '"wasapi" may be "Headset" and "Webcam": say more'),
+    ],
+)
+def test_what_is_not_meant(wanted: str, direction: Direction, says: str) -> None:
+    with pytest.raises(DeviceError) as error:
+        pick(WINDOWS, wanted, direction)
+    assert says in str(error.value)
+
+
+def test_no_device_at_all() -> None:
+    with pytest.raises(DeviceError, match="no microphone was found: plug one in"):
+        pick((), "", "input")
+    with pytest.raises(DeviceError, match="no loudspeaker"):
+        pick([device(0, "x", ways=(1, 0))], "x", "output")
+
+
+def test_a_long_list_is_cut() -> None:
+    with pytest.raises(DeviceError, match=r'"d5" and 14 more \(`repartee devices`\)'):
+        pick([device(index, f"d{index}") for index in range(20)], "nothing", "input")
+
+
+names = st.text(alphabet="aAbB (:,0)", min_size=1, max_size=6)
+
+
+@given(
+    st.lists(st.tuples(names, st.sampled_from(["ALSA", "MME"]), st.integers(0, 2))), st.text("aAbB 0123", max_size=4)
+)
+def test_whatever_is_picked_goes_that_way_and_fits(listed: list[tuple[str, str, int]], wanted: str) -> None:
+    there = [device(index, name, api, ways=(ways, 0)) for index, (name, api, ways) in enumerate(listed)]
+    try:
+        picked = pick(there, wanted, "input")
+    except DeviceError:
+        return
+    assert picked in there
+    assert picked.input_channels > 0
+    said = wanted.strip().casefold()
+    assert said in picked.full_name.casefold() or said == str(picked.index)

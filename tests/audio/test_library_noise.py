@@ -1,0 +1,21 @@
+"""What libraries print is kept away from the screen."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import os, sys
+from audio.library_noise import hushed
+os.write(2, b"before ")
+with hushed() as screen:
+    os.write(2, b"noise ")
+    screen.write("screen ")
+    screen.flush()
+    sys.stderr.write("python ")
+os.write(2, b"after")
+"""
+
+
+def test_only_the_noise_is_missing() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stderr == "before screen python after"

@@ -1,0 +1,175 @@
+"""Both cards on a PulseAudio server of our own: what is spoken arrives, what is played is heard, losses pass."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from virtual_card import (
+    MICROPHONE,
+    SPEAKER,
+    VOICE,
+    Recorder,
+    VirtualCard,
+    found_at,
+    noise,
+    share_found,
+    virtual_card,
+    write_wav,
+)
+
+from audio.card_microphone import CardMicrophone
+from audio.card_speaker import CardSpeaker
+from audio.devices import list_devices, pick
+from audio.frame import Frame
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time]
+
+
+class Desk:
+    """Both cards, running, and all that became of it."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.frames: list[Frame] = []
+        self.played: list[tuple[Hashable, int, float, bool]] = []
+        self.microphone = CardMicrophone(MICROPHONE, report=self.said.append)
+        self.speaker = CardSpeaker(SPEAKER, report=self.said.append)
+        self.speaker.on_played = lambda *what: self.played.append(what)
+
+    async def listen(self) -> None:
+        async with aclosing(self.microphone.frames()) as frames:
+            async for frame in frames:
+                self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.invented))
+
+    async def until(self, true: Callable[[], object], within_s: float = 15.0) -> None:
+        async with asyncio.timeout(within_s):
+            while not true():  # noqa: ASYNC110 - what is waited for has no event
+                await asyncio.sleep(0.02)
+
+    @property
+    def both_open(self) -> bool:
+        return self.microphone.opened is not None and self.speaker.opened is not None
+
+    async def flows(self) -> None:
+        """Sound comes in, and a reply is played to its end and heard nowhere else than in the card."""
+        await self.until(lambda: self.both_open and self.frames and not self.frames[-1].invented)
+        key = f"reply {len(self.played)}"
+        silent = self.speaker.silent_samples
+        self.speaker.open(key)
+        assert await self.speaker.play(key, noise(2400))
+        self.speaker.end(key)
+        await self.until(lambda: self.played and self.played[-1][0] == key and self.played[-1][3])
+        assert self.speaker.silent_samples == silent
+
+
+def with_desk(script: Callable[[Desk], Awaitable[None]]) -> Desk:
+    async def run() -> Desk:
+        desk = Desk()
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(desk.listen()), tasks.create_task(desk.speaker.run())]
+            await desk.until(lambda: desk.both_open)
+            await script(desk)
+            await desk.microphone.aclose()
+            await desk.speaker.aclose()
+            await asyncio.gather(*running)
+        return desk
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as card:
+        list_devices()  # what was seen before this card was there is forgotten
+        yield card
+
+
+@pytest.mark.alone
+def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, tmp_path: Path) -> None:
+    voice, reply = noise(16_000 * 3), noise(24_000 * 2, seed=9)
+    began_s = 0.0
+
+    async def script(desk: Desk) -> None:
+        nonlocal began_s
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0.5)
+        with Recorder(card) as recorder:
+            began_s = loop.time()
+            speaking = card.speak(write_wav(tmp_path / "voice.wav", voice, 16_000))
+            desk.speaker.open("reply")
+            await desk.speaker.play("reply", reply)
+            desk.speaker.end("reply")
+            assert await asyncio.to_thread(speaking.wait) == 0
+            await asyncio.sleep(0.3)
+        assert share_found(recorder.pcm, reply, 24_000) >= 0.85
+        heard_at, _ = found_at(recorder.pcm, reply)
+        # The recorder's first sample came with the recorder: what it had buffered is within these 40 ms.
+        assert desk.played[0][2] - began_s == pytest.approx(heard_at / 24_000, abs=0.04)
+
+    desk = with_desk(script)
+    line = np.concatenate([frame.pcm for frame in desk.frames])
+    assert share_found(line, voice, 16_000) >= 0.9
+    spoken_at, _ = found_at(line, voice)
+    # Captured when it was played: paplay needs up to 0.3 s to begin.
+    assert -0.02 < desk.microphone.clock.to_loop_s(desk.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
+    assert (desk.played[-1][1], desk.played[-1][3]) == (48_000, True)
+    assert (desk.microphone.overflows, desk.said) == (0, [])
+
+
+def test_the_virtual_card_is_listed(card: VirtualCard) -> None:
+    devices = list_devices()
+    assert pick(devices, "", "input").name == "default"
+    assert {MICROPHONE, SPEAKER} <= {device.name for device in devices}
+
+
+def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
+    async def script(desk: Desk) -> None:
+        await desk.flows()
+        for name in (SPEAKER, VOICE):
+            await asyncio.to_thread(card.unplug, name)
+        await desk.until(lambda: desk.speaker.opened is None and desk.microphone.opened is None)
+        heard = len(desk.frames)
+        await asyncio.sleep(1.0)
+        assert len(desk.frames) - heard == pytest.approx(50, abs=10)
+        assert desk.frames[-1].invented
+        for name in (SPEAKER, VOICE):
+            await asyncio.to_thread(card.plug, name)
+        await desk.flows()
+
+    said = with_desk(script).said
+    for name in (MICROPHONE, SPEAKER):
+        assert any(f'"{name}" has gone' in line for line in said)
+        assert any(f'"{name}" is back' in line for line in said)
+
+
+def test_a_server_that_is_restarted(card: VirtualCard) -> None:
+    async def script(desk: Desk) -> None:
+        await desk.flows()
+        desk.speaker.open("long")
+        await desk.speaker.play("long", noise(36_000))
+        desk.speaker.end("long")
+        await asyncio.to_thread(card.kill)
+        await desk.until(lambda: desk.played[-1][:2] == ("long", 36_000), 5)  # in silence
+        assert desk.speaker.silent_samples > 20_000
+        await asyncio.to_thread(card.start)
+        await desk.flows()
+
+    assert any("no loudspeaker was found" in line or "has gone" in line for line in with_desk(script).said)
+
+
+def test_a_server_that_hangs_for_a_while(card: VirtualCard) -> None:
+    async def script(desk: Desk) -> None:
+        await desk.flows()
+        await asyncio.sleep(3.0)
+        card.hang()
+        await desk.until(lambda: desk.speaker.opened is None and desk.microphone.opened is None)
+        heard = len(desk.frames)
+        await asyncio.sleep(1.0)
+        assert len(desk.frames) - heard == pytest.approx(50, abs=10)
+        card.wake()
+        await desk.flows()
+
+    with_desk(script)
