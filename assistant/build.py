@@ -6,22 +6,24 @@ import os
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from assistant.attention import Attention, WakePhrase
 from assistant.conversation import Conversation
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
-from assistant.endpoint_settings import EndpointKind, EndpointSection
+from assistant.endpoint_settings import WITHOUT_FUNCTIONS, EndpointSection
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact
 from assistant.judge import Listener
 from assistant.model_catalogue import Kind
 from assistant.models import Need, at_hand, is_piper_voice, missing, needed
+from assistant.push_to_talk import TalkKey
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
@@ -39,6 +41,7 @@ from audio.microphone import Microphone
 from audio.speaker import Speaker
 from audio.stt import Transcriber
 from audio.tts import Voice
+from audio.units import samples_of_s
 from audio.vad import Vad
 from llm.chat import ChatModel
 
@@ -61,9 +64,6 @@ PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanc
 ESPEAK_WORDS_PER_MINUTE = 170
 """The pace of `tts.speed = 1`: espeak-ng's own default is 175, a little hurried for an answer."""
 
-
-WITHOUT_FUNCTIONS: tuple[EndpointKind, ...] = ("tgi", "triton", "grpc")
-"""Kinds of endpoints that know no calls of functions: they refuse whatever offers some."""
 
 MOMENTS: Mapping[str, str] = MappingProxyType(
     {"en": "One moment.", "de": "Einen Moment.", "fr": "Un instant.", "es": "Un momento."}
@@ -112,6 +112,7 @@ class Workshop:
     _listener: Listener | None = None
     _shared_whisper: "SharedWhisper | None" = None
     _sentences: tuple[str, ...] = ()
+    talks: bool = False  # at a microphone of its own: the settings of [talk] hold
 
     async def open(self) -> None:
         """Load what is shared. Raises EngineLoadError where a stage has nothing that works."""
@@ -124,6 +125,8 @@ class Workshop:
         skills = Skills()
         await self._timed(asyncio.to_thread(skills.load, self.settings.assistant.language))
         self._sentences = understood_sentences() if self.settings.skills.enabled else ()
+        if self.talks and self.settings.talk.mode == "wake":
+            self._sentences = with_phrase(self._sentences, self.settings.talk.wake_phrase)
         try:
             self._voice = await self._make_voice()
             self._model = await self._make_model(skills)
@@ -437,11 +440,12 @@ class Workshop:
             why = "in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
             self._note("tools", "none", "", why, began_s, fallback=True)
             return None
-        takes_none = [one.name for one in self.settings.llm.endpoints if one.kind in WITHOUT_FUNCTIONS]
+        takes_none = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
         if len(takes_none) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
                 f"[[tools.servers]] are set, but no endpoint takes functions ({', '.join(takes_none)}: kind "
-                f"{' or '.join(WITHOUT_FUNCTIONS)}): remove them, or add an endpoint of another kind."
+                f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
+                "kind."
             )
         tools = await asyncio.to_thread(_mcp_tools, servers, self.environ)
         await self._timed(tools.load())
@@ -502,6 +506,22 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
     )
 
 
+def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:
+    """Sentences to be recognized, the wake phrase before each, and it alone, too."""
+    called = " ".join(phrase.lower().split())
+    return (*sentences, called, *(f"{called} {sentence}" for sentence in sentences))
+
+
+def attention(settings: Settings) -> Attention:
+    """Who is listened to. Raises EngineLoadError for a wake phrase that is none."""
+    if settings.talk.mode != "wake":
+        return Attention()
+    try:
+        return Attention(WakePhrase(settings.talk.wake_phrase), samples_of_s(settings.talk.listen_s))
+    except ValueError as error:
+        raise EngineLoadError(str(error)) from error
+
+
 def session_settings(settings: Settings) -> SessionSettings:
     """What a session needs of the settings."""
     # The voice is given its own limit first: it knows how to get rid of a library that hangs.
@@ -544,7 +564,7 @@ def session(
     counters: Callable[[], Mapping[str, int]],
 ) -> Session:
     """A conversation on these engines, as the settings say, its records on their way to `trace`."""
-    settings = workshop.settings
+    settings, talk = workshop.settings, workshop.settings.talk
     export = workshop.export
     recorder = Recorder(
         conversation=trace.path.stem,
@@ -566,15 +586,19 @@ def session(
         started_s=_now_s(),
         exports=export is not None,
     )
+    who, by_key = attention(settings) if workshop.talks else Attention(), workshop.talks and talk.mode == "push-to-talk"
+    turns = turn_settings(settings, engines.transcriber.name)
     return Session(
         microphone,
         speaker,
         engines,
-        Turns(turn_settings(settings, engines.transcriber.name)),
+        Turns(replace(turns, held=by_key, interruptible=who.interruptible)),
         Conversation(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
         show,
+        attention=who,
+        key=TalkKey() if by_key else None,
     )
 
 

@@ -90,6 +90,55 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
 
 @app.command()
+def talk(  # noqa: PLR0917 - each is an option of the command
+    mode: Annotated[
+        str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
+    ] = None,
+    audio_in: Annotated[
+        str | None, typer.Option("--input", metavar="DEVICE", help="Short for --set audio.input=DEVICE.")
+    ] = None,
+    audio_out: Annotated[
+        str | None, typer.Option("--output", metavar="DEVICE", help="Short for --set audio.output=DEVICE.")
+    ] = None,
+    echo: Annotated[
+        str | None,
+        typer.Option(metavar="auto|cancel|headphones|half-duplex", help="Short for --set audio.echo=ECHO."),
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines in place of the screen.")] = False,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Talk with a `repartee serve`, as ws://host:8765.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the conversation that was kept last.")] = False,
+    conversation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Go on with this one; the beginning of its name will do.")
+    ] = None,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Talk through this machine's microphone and loudspeaker."""
+    from rich.console import Console
+
+    from assistant.config import ConfigError, load_settings
+
+    short = {"talk.mode": mode, "audio.input": audio_in, "audio.output": audio_out, "audio.echo": echo}
+    given = [f"{key}={value}" for key, value in short.items() if value is not None]
+    loaded = load_settings(config, os.environ, [*(overrides or []), *given])
+    console = Console(highlight=False)
+    wanted = conversation if conversation is not None else "" if resume else None
+    if server is not None:
+        from web.remote import talk_with
+
+        if wanted is not None or llm is not None:
+            raise ConfigError(["--server: what is kept, and who answers, is decided there: leave --resume and --llm"])
+        asyncio.run(talk_with(server, loaded, os.environ, console, plain=plain))
+        return
+    from assistant.talk import talk as run_talk
+
+    asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
+
+
+@app.command()
 def config(config: Config = None, overrides: Overrides = None) -> None:
     """Show the effective configuration, and where each value comes from."""
     from rich.console import Console
@@ -105,6 +154,29 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     for row in render_effective(loaded):
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
     Console(highlight=False).print(table)
+
+
+@app.command()
+def devices(
+    meter: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.5, max=3600, help="Show the microphone's level for so long."),
+    ] = None,
+    tone: Annotated[bool, typer.Option("--tone", help="Play two notes on the loudspeaker.")] = False,
+    microphone: Annotated[
+        str, typer.Option("--input", metavar="NAME", help="Which microphone: a name, a part of it, or its number.")
+    ] = "",
+    loudspeaker: Annotated[str, typer.Option("--output", metavar="NAME", help="Which loudspeaker, likewise.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+) -> None:
+    """Microphones and loudspeakers, and whether they work. Exit status 1: there is none."""
+    from rich.console import Console
+
+    from assistant.devices_command import Wanted
+    from assistant.devices_command import devices as run_devices
+
+    wanted = Wanted(microphone, loudspeaker, meter, tone, as_json)
+    sys.exit(run_devices(wanted, Console(highlight=False)))
 
 
 @app.command()

@@ -89,7 +89,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str], overrides: Se
     given += _sound(from_environment(environ))
     given += _sound(from_overrides(overrides))
     settings = _merged(given)
-    key_variables = frozenset(endpoint.api_key_env for endpoint in settings.llm.endpoints) - {""}
+    key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}
     if problems := unknown_variables(environ, SECRETS | key_variables):
         raise ConfigError(problems)
@@ -123,6 +123,9 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
             value = spelled(getattr(endpoint, name))
             if name == "api_key_env" and text:
                 value += " (set)" if text in loaded.keys_at_hand else " (not set)"
+            if name == "headers" and text != "{}":
+                lacking = [one for one in endpoint.headers.variables if one not in loaded.keys_at_hand]
+                value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
             if name == "url" and "?" in text:  # some services take their key as a parameter of the address
                 value = spelled(text.partition("?")[0] + "?…")
             rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))

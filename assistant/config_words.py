@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from assistant.toml_table import TomlTable
+
 _SECRET_NAME = re.compile(r"(^|_)(api_?key|token|secret|password|authorization|bearer)$")
 _SHOWN_CHARACTERS = 60
 
@@ -13,6 +15,8 @@ def spelled(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, TomlTable):
         return str(value)
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", text) + '"'

@@ -41,6 +41,13 @@ class Conversation:
         """Everything that is remembered, in order."""
         return tuple(self._items)
 
+    def restore(self, items: Sequence[Item]) -> None:
+        """Go on from what was said before, in another conversation. No id of it is given to anything else."""
+        self._items = list(items)
+        numbers = [item.id.removeprefix("item_") for item in items]
+        self._made = max([self._made, *(int(number) for number in numbers if number.isdecimal())])
+        self._forget()
+
     def reserve(self) -> ItemId:
         """The id of an item that is yet to come."""
         while True:

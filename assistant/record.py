@@ -5,14 +5,16 @@ configuration says so; what is needed to replay decisions is kept as facts witho
 """
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal, get_args, get_type_hints
 
 from assistant.latency import Share, Stage
 
 SCHEMA = 1
 
-Outcome = Literal["answered", "interrupted", "failed", "no words", "stuck", "requested", "cleared", "taken down"]
+Outcome = Literal[
+    "answered", "interrupted", "failed", "no words", "stuck", "requested", "cleared", "taken down", "called"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class TurnRecord:
     error: Annotated[str | None, "what went wrong in this turn, if anything did"]
     counters: Annotated[
         dict[str, int],
-        "clock_steps, invented_frames, dropped_records and dropped_exports so far; underruns of the reply",
+        "clock_steps, invented_frames, dropped_records, dropped_exports and overheard so far; underruns of the reply",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
     told_before: Annotated[int, "how many entries of `told` the conversation has before these"] = 0
@@ -132,9 +134,10 @@ class TurnRecord:
         "what turn taking was told since the record before, without words (assistant/told.py), to decide again",
     ] = ()
 
-    def to_json(self) -> str:
-        """The record as one line of JSON."""
-        return json.dumps(_plain(self), separators=(",", ":"))
+    def to_json(self, *, told: bool = True) -> str:
+        """The record as one line of JSON; without `told`, which only a replay needs, it is a good deal shorter."""
+        record = self if told else replace(self, told=())
+        return json.dumps(_plain(record), separators=(",", ":"))
 
 
 def _plain(value: object) -> object:

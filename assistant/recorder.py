@@ -59,6 +59,7 @@ class Recorder:
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
     _hearing: HearingTrace | None = None
+    _overheard: int = 0
     _at: Samples = Samples(0)
 
     def __post_init__(self) -> None:
@@ -106,8 +107,13 @@ class Recorder:
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 trace.event("judged", now_s, detail)
 
-    def segment_ended(self, turn: int, now_s: float) -> None:
-        """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard."""
+    def segment_ended(self, turn: int, now_s: float, *, meant: bool = True) -> None:
+        """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard.
+
+        `meant` False: it was for somebody else, and nothing of it is kept.
+        """
+        if not meant:
+            self._hearing = None
         if self._hearing is not None:
             self._hearing.end(now_s)
             trace = self._turns.get(turn)
@@ -219,8 +225,17 @@ class Recorder:
 
     def nothing_said(self, nothing: NothingSaid, speech_end_s: float, clock: StreamClock) -> None:
         """There was voice, but nothing to answer."""
+        if nothing.why == "overheard":
+            self.overheard(nothing.turn)
+            return
         self._trace(nothing.turn).speech_end_s = speech_end_s
         self.finish(nothing.turn, nothing.why, "", clock)
+
+    def overheard(self, turn: int) -> None:
+        """What was said was not meant for the assistant: of it is kept that it happened, and nothing else."""
+        self._turns.pop(turn, None)
+        self.told.forget()
+        self._overheard += 1
 
     def give_up(self, error: str, clock: StreamClock) -> None:
         """The conversation ends here and now: what is open is written as it stands."""
@@ -240,7 +255,7 @@ class Recorder:
             outcome,
             engines=self.engines,
             fallbacks=tuple(self.fallbacks),
-            counters=dict(self.counters()),
+            counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
             assistant_words=heard if self.keep_words else None,
             told=self.told.drain(),
         )

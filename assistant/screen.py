@@ -1,18 +1,21 @@
 """The conversation on a terminal: what is heard while it is heard, the words, the reply, the waterfall."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from assistant.build import Chosen
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.latency import Stage
 from assistant.record import TurnRecord
 from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
+
+if TYPE_CHECKING:
+    from assistant.build import Chosen
 
 COLOURS: dict[Stage, str] = {
     "endpoint_wait": "grey50",
@@ -119,7 +122,7 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     return line
 
 
-def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable[Chosen]) -> None:
+def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["Chosen"]) -> None:
     """At the end: the distribution of the latency, and which engines ran and why."""
     records = list(records)
     latencies = [record.response_latency_ms for record in records if record.response_latency_ms is not None]

@@ -8,6 +8,7 @@ this session's group, with a deadline.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import assert_never
 
 import numpy as np
 
+from assistant.attention import Attention
 from assistant.conversation import Conversation
 from assistant.ears import Ears
 from assistant.engines import Engines, SessionSettings, Wishes
@@ -32,6 +34,7 @@ from assistant.facts import (
 )
 from assistant.items import ItemId, Said
 from assistant.judge import Judge
+from assistant.push_to_talk import TalkKey
 from assistant.record import Outcome
 from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
@@ -59,6 +62,7 @@ from assistant.turn_events import (
     Partial,
     Playing,
     Prepare,
+    Pressed,
     ReplyEnded,
     ReplyId,
     Retract,
@@ -81,6 +85,9 @@ from llm.chat import Message
 
 LAST_REPLY_TIMEOUT_S = 60.0
 REAP_TIMEOUT_S = 2.0
+
+MOST_TYPED = 20
+"""Waiting while spoken words are still to come; then the oldest are forgotten."""
 
 NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
@@ -111,6 +118,8 @@ class Session:
     settings: SessionSettings
     show: Callable[[Fact], None]
     wishes: Wishes = field(default_factory=Wishes)
+    attention: Attention = field(default_factory=Attention)
+    key: TalkKey | None = None  # only while it is held is anything heard
     _vad: Vad = field(init=False)
     _ears: Ears = field(init=False)
     _mouth: Restarting = field(init=False)
@@ -119,6 +128,10 @@ class Session:
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
+    _onset: Samples = Samples(0)  # of the speech that was heard last
+    _meant: bool = True  # as far as is known, it is for the assistant
+    _last_reply: str = ""
+    _typed: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_TYPED))
     _heard_as: ItemId | None = None  # what the words of the speech at hand will be in the history
     _this_once: Wishes | None = None  # of the reply that a client asked for
     _waiting_request: bool = False  # to be made when the reply under way has ended
@@ -227,6 +240,44 @@ class Session:
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
             attempt.reply.was_measured(self._clocked(attempt.speech_end) + latency_s, device_s)
 
+    @property
+    def awake(self) -> bool:
+        """What begins now is listened to, without the wake phrase."""
+        return self.attention.awake(self._at)
+
+    def type(self, text: str) -> bool:
+        """The person types instead of speaking: a reply that plays is cut. False where there is nothing in it.
+
+        Behind words that are spoken but not yet known it waits until they are.
+        """
+        if not text.strip():
+            return False
+        self._typed.append(text.strip())
+        self._take_typed()
+        return True
+
+    def repeat(self) -> bool:
+        """Say the last reply again, or the one that plays, from its beginning. False where there was none."""
+        replying = self._attempts.get(self.turns.replying) if self.turns.replying is not None else None
+        written = "" if replying is None or replying.reply is None else replying.reply.written
+        text = written or self._last_reply
+        if text:
+            self._tell(Asked(self._at, "repeated", text))
+        return bool(text)
+
+    def talk(self, on: bool) -> None:
+        """Push-to-talk: the key is pressed, which ends a reply that plays, or let go.
+
+        The turn ends when everything that was said before the release has come: until then `key.waits`, and the
+        microphone must not be closed.
+        """
+        if self.key is None:
+            return
+        if not on:
+            self.key.release(self._position_now())
+        elif self.key.press(self._position_now()):
+            self._tell(Pressed(self._at))
+
     def leave(self) -> None:
         """The microphone is about to end, and nobody waits for the last reply."""
         self._leaving = True
@@ -234,15 +285,28 @@ class Session:
     # ---- a frame comes in ----
 
     def _hear(self, frame: Frame) -> None:
+        if self.key is not None:
+            frame = self.key.heard(frame)
         self._at = frame.end
+        if self.turns.floor is Floor.REPLY:
+            self.attention.replying(self._at)
         self._ears.hear(frame)
         voicing = self._detect(frame)
         self.recorder.frame(frame, voicing, self.microphone.clock)
         if self._judge is not None:
             self._judge.hear(frame, voicing)
         self._tell(Heard(frame.end, voicing))
+        if self.key is not None:
+            self._let_go(self.key)
         for announcement in self.engines.deeds.due(self._now_s()):
             self._tell(Asked(self._at, "announcement", announcement))
+
+    def _let_go(self, key: TalkKey) -> None:
+        match key.due(self._at, self._onset if self.turns.floor is Floor.USER else None):
+            case "submit":
+                self._tell(Submitted(self._at))
+            case "clear":
+                self._tell(Cleared(self._at))
 
     def _detect(self, frame: Frame) -> Voicing:
         try:
@@ -264,6 +328,15 @@ class Session:
             self._perform(effect)
         if self._waiting_request and self.turns.floor is Floor.IDLE:
             self.request(self._this_once)
+        self._take_typed()
+
+    def _take_typed(self) -> None:
+        """Typed text enters the history in its turn, behind what was spoken before."""
+        if not self._typed or self.turns.floor is Floor.ENDED:
+            return
+        while self._typed:
+            self.conversation.insert(Said(self.conversation.reserve(), self._typed.popleft(), spoken=False))
+        self.request()
 
     def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         match effect:
@@ -272,7 +345,8 @@ class Session:
                 self._ears.open(effect.segment)
                 if self._judge is not None:
                     self._judge.began(effect.onset)
-                if self._warmth is not None:
+                self._onset, self._meant = effect.onset, self.attention.awake(effect.onset)
+                if self._warmth is not None and self._meant:
                     self._warmth.began()
             case Started():
                 self.recorder.started(effect.turn, self._clocked(effect.onset))
@@ -290,7 +364,7 @@ class Session:
                 self._take_down(effect)
             case CloseSegment() | DiscardSegment():
                 self._ears.end(effect.segment, used=isinstance(effect, CloseSegment))
-                self.recorder.segment_ended(effect.turn, self._now_s())
+                self.recorder.segment_ended(effect.turn, self._now_s(), meant=self._meant)
                 if self._judge is not None:
                     self._judge.ended(turn=isinstance(effect, CloseSegment))
                 if self._warmth is not None:
@@ -311,40 +385,60 @@ class Session:
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case NothingSaid():
-                self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
-                self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
+                self._nothing_said(effect if self._meant else replace(effect, why="overheard"))
             case _:
                 assert_never(effect)
+
+    def _nothing_said(self, effect: NothingSaid) -> None:
+        if effect.why == "called":
+            self.attention.called(self._at)
+        self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
+        self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
 
     # ---- somebody speaks ----
 
     def _partial(self, words: Words) -> None:
+        address = self.attention.address(words.text, self._onset)
+        if address.kind == "overheard":
+            return
+        self._addressed()
         self.recorder.partial(words, self._now_s())
         self.show(WordsHeard(words.text, words.rough))
-        self._tell(Partial(self._at, words))
+        self._tell(Partial(self._at, words, address.named))
+
+    def _addressed(self) -> None:
+        """What is being said is for the assistant: from here on, it may cost something."""
+        if not self._meant and self._warmth is not None:
+            self._warmth.began()
+        self._meant = True
 
     # ---- a silence: what was said? ----
 
     def _transcribe(self, effect: Transcribe) -> None:
         now_s = self._now_s()
         self.recorder.attempt(effect, now_s, self._clocked(effect.speech_end))
-        asking = self._tasks.create_task(self._ask(effect), name=f"words of {effect.reply}")
+        asking = self._tasks.create_task(self._ask(effect, self._onset), name=f"words of {effect.reply}")
         self._attempts[effect.reply] = _Attempt(asking, now_s)
         if self._judge is not None:
             self._judge.silence(effect.segment, effect.speech_end)
 
-    async def _ask(self, effect: Transcribe) -> None:
+    async def _ask(self, effect: Transcribe, onset: Samples) -> None:
         began_s = self._now_s()
         words = await self._ears.words(effect.segment)
         self.recorder.transcribed(effect.reply, began_s, self._now_s())
         if effect.reply in self._attempts:
             self._attempts[effect.reply].asking = None
-        if words is None:
+        if words is None and self._meant:
             self._tell(NotTranscribed(self._at, effect.reply, effect.segment))
-        else:
-            if self._judge is not None and effect.reply in self._attempts:
-                self._judge.words(effect.segment, words.text)
-            self._tell(Transcribed(self._at, effect.reply, words))
+            return
+        words = words or Words(effect.segment, self._at, "")  # nobody waits for what was lost of it
+        address = self.attention.address(words.text, onset)
+        if effect.reply in self._attempts and address.kind != "overheard":
+            self._addressed()
+            if self._judge is not None:
+                self._judge.words(effect.segment, address.text)
+        void = "" if address.kind == "meant" else address.kind
+        self._tell(Transcribed(self._at, effect.reply, replace(words, text=address.text), void))
 
     def _judged(self, segment: SegmentId, estimate: Estimate) -> None:
         self._tell(Judged(self._at, segment, estimate))
@@ -436,6 +530,7 @@ class Session:
             self._reply_over(reply.id)  # nothing was played, hence no report will come
 
     def _commit(self, effect: Commit) -> None:
+        self.attention.replying(self._at)
         attempt = self._attempts[effect.reply]
         reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
@@ -484,6 +579,7 @@ class Session:
             self._tell(ReplyEnded(self._at, reply_id))
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
+        self._last_reply = reply.written or self._last_reply
         if self._judge is not None:
             self._judge.assistant_said(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
@@ -573,6 +669,11 @@ class Session:
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()
+
+    def _position_now(self) -> Samples:
+        """What the microphone captures at this moment; it will be heard a little later."""
+        clock = self.microphone.clock
+        return max(self._at, clock.to_position(self._now_s())) if clock.running else self._at
 
     def _clocked(self, position: Samples) -> float:
         """Loop time of a position on the microphone's line."""

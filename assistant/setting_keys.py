@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 
+from assistant.toml_table import TomlTable
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -31,7 +33,7 @@ class About:
     private: bool = False
 
 
-Value = bool | int | float | str | Path
+Value = bool | int | float | str | Path | TomlTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Key:
             return f"{', '.join(most)} or {last}" if most else last
         if self.kind is bool:
             return "true or false"
+        if issubclass(self.kind, TomlTable):
+            return self.kind.form()
         if self.kind in (int, float):
             number = "a whole number" if self.kind is int else "a number"
             zero = "0 or " if about.zero else ""
@@ -68,6 +72,8 @@ class Key:
     def read(self, text: str) -> Value:
         """The value that an environment variable or a flag spells. Raises ValueError: what is allowed."""
         raw: object = text
+        if issubclass(self.kind, TomlTable):
+            return self.kind.read(text)
         if self.kind is bool:
             raw = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
         elif self.kind in (int, float):
@@ -79,6 +85,8 @@ class Key:
 
     def check(self, raw: object) -> Value:
         """The value, if it may be. Raises ValueError: what is allowed."""
+        if issubclass(self.kind, TomlTable):
+            return self.kind.of(raw)
         if self._fits(raw):
             if self.kind is float:
                 assert isinstance(raw, int | float)

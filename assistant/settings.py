@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from assistant.endpoint_settings import EndpointSection
 from assistant.setting_keys import About, Key, Section, keys_of
+from assistant.talk_settings import AudioSection, TalkSection
 from assistant.tool_settings import ToolsSection
 
 Profile = Literal["eager", "balanced", "patient"]
@@ -371,6 +372,8 @@ class Settings:
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
     speaker: SpeakerSection = SpeakerSection()
+    audio: AudioSection = field(default_factory=AudioSection)
+    talk: TalkSection = field(default_factory=TalkSection)
     server: ServerSection = ServerSection()
 
 

@@ -17,11 +17,12 @@ class ReplyId:
     attempt: int
 
 
-AbandonReason = Literal["no words", "stuck", "requested", "cleared"]
-"""Why a turn ends without an answer."""
+AbandonReason = Literal["no words", "stuck", "requested", "cleared", "overheard", "called"]
+"""Why a turn ends without an answer. overheard: not meant for the assistant; called: the wake phrase alone."""
 
-Origin = Literal["spoken", "greeting", "announcement", "requested"]
-"""What a reply answers: speech, nothing (a greeting, a timer that rings), or a client's request (typed text, say)."""
+Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated"]
+"""What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more), or a request of a
+client's (typed text, say)."""
 
 DropReason = AbandonReason | Literal["went on", "same words", "other words"]
 """Why an attempt is abandoned."""
@@ -39,10 +40,15 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Words so far of the open segment."""
+    """Words so far of the open segment.
+
+    Attributes:
+        called: The wake phrase is among them: they take the floor, whatever may interrupt otherwise.
+    """
 
     at: Samples
     words: Words
+    called: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +62,16 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Transcribed:
-    """The words an attempt asked for."""
+    """The words an attempt asked for.
+
+    Attributes:
+        void: Why they are none to be answered; "" if they are. Without a text in any case.
+    """
 
     at: Samples
     reply: ReplyId
     words: Words
+    void: Literal["", "overheard", "called"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +106,28 @@ class Asked:
     """A reply without anybody having spoken.
 
     A greeting is said only while nobody speaks, else never; an announcement (a timer rings) as soon as nobody does; a
-    request for an answer to the history as it stands (typed text is in it) takes the floor.
+    request for an answer to the history as it stands (typed text is in it) takes the floor, and so does the last reply
+    that is to be said again, unless another one is about to begin.
 
     Attributes:
         text: What to say; "" for a request.
     """
 
     at: Samples
-    origin: Literal["greeting", "announcement", "requested"]
+    origin: Literal["greeting", "announcement", "requested", "repeated"]
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """The client says that the turn is over."""
+
+    at: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """The key is pressed that is held while one speaks: a reply ends here; a turn that was let go just now goes on."""
 
     at: Samples
 
@@ -128,8 +147,8 @@ class Cancelled:
 
 
 Event = (
-    Heard | Partial | Judged | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked | Submitted | Cleared
-    | Cancelled
+    Heard | Partial | Judged | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked | Submitted | Pressed
+    | Cleared | Cancelled
 )  # fmt: skip
 
 # ---- effects ----

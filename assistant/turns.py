@@ -48,6 +48,7 @@ from assistant.turn_events import (
     Partial,
     Playing,
     Prepare,
+    Pressed,
     ReplyEnded,
     ReplyId,
     Retract,
@@ -111,6 +112,7 @@ class TurnSettings:
         stuck_after_s: Without progress for so long the floor is given back.
         pre_roll_ms: A segment begins this much before the detected onset, so that no first word is clipped.
         manual: Turns end when the client says so, not by silence; replies are not interrupted by voice.
+        held: A key is held while one speaks: as `manual`, but a turn is answered at its end, and prepared for before.
         answers: Turns are answered; else their words are taken down, and the client asks for an answer or does not.
         interruptible: Voice during a reply can take the floor.
     """
@@ -124,6 +126,7 @@ class TurnSettings:
     pre_roll_ms: float = 300.0
     patience: Patience | None = None
     manual: bool = False
+    held: bool = False
     answers: bool = True
     interruptible: bool = True
 
@@ -137,6 +140,7 @@ class _Attempt:
     unheard: bool = False
     asked_ms: float = 0.0  # after how much silence for its words
     settled: bool = False  # nothing better will come
+    void: Literal["", "overheard", "called"] = ""  # why its words are none to be answered
 
     @property
     def ready(self) -> bool:
@@ -213,17 +217,18 @@ class Turns:
         """The reply that has the floor."""
         return None if self._reply is None else self._reply.reply
 
-    def tell(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
+    def tell(self, event: Event) -> Effects:  # noqa: C901, PLR0911, PLR0912 - one return for each kind of event
         """Take one event, in order of time; the effects are to be performed at once and in order."""
         match event:
             case Heard():
                 return self._heard(event.at, event.voicing)
             case Partial():
-                return self._partial(event.at, event.words)
+                return self._partial(event.at, event.words, called=event.called)
             case Judged():
                 return self._judged(event.at, event.segment, event.estimate)
             case Transcribed():
-                return self._transcribed(event.at, event.reply, event.words.text.strip(), rough=event.words.rough)
+                words = event.words
+                return self._transcribed(event.at, event.reply, words.text.strip(), rough=words.rough, void=event.void)
             case NotTranscribed():
                 return self._transcribed(event.at, event.reply, "", unheard=True)
             case Playing():
@@ -234,6 +239,8 @@ class Turns:
                 return self._asked(event)
             case Submitted():
                 return self._submitted(event.at)
+            case Pressed():
+                return self._pressed(event.at)
             case Cleared():
                 return self._cleared(event.at)
             case Cancelled():
@@ -289,6 +296,8 @@ class Turns:
             turn.speech_end = speech_end
             return ()
         effects = self._speculate(turn, at, speech_end)
+        if self.settings.held:
+            return effects
         if at - speech_end < samples_of_ms(self.settings.hangover_ms if turn.wait_ms is None else turn.wait_ms):
             return effects
         if turn.attempt is None:
@@ -351,35 +360,43 @@ class Turns:
 
     # ---- the words ----
 
-    def _partial(self, at: Samples, words: Words) -> Effects:
+    def _partial(self, at: Samples, words: Words, *, called: bool) -> Effects:
         reply = self._reply
         challenge = reply.challenge if reply is not None else None
         if (
             reply is None
             or challenge is None
-            or not self._interruptible
+            or not (self._interruptible or called)
             or words.segment != challenge.segment
             or not words.text
         ):
             return ()
-        challenge.backchannel = is_backchannel(words.text)
-        if challenge.backchannel or words.rough:
+        challenge.backchannel = is_backchannel(words.text) and not called
+        if challenge.backchannel or (words.rough and not called):
             return ()  # a cough may be taken for a word, but only roughly
         return self._take_floor(reply, challenge, at)
 
     def _transcribed(
-        self, at: Samples, reply: ReplyId, text: str, *, rough: bool = False, unheard: bool = False
+        self,
+        at: Samples,
+        reply: ReplyId,
+        text: str,
+        *,
+        rough: bool = False,
+        unheard: bool = False,
+        void: Literal["", "overheard", "called"] = "",
     ) -> Effects:
         turn = self._turn
         if turn is None:
             return ()
         if turn.recheck is not None and turn.recheck.reply == reply:
+            turn.recheck.void = void
             return self._rechecked(turn, turn.recheck, at, text, rough=rough, unheard=unheard)
         if turn.attempt is None or turn.attempt.reply != reply or turn.attempt.ready:
             return ()  # of an attempt that was dropped: too late to matter
         attempt = turn.attempt
         attempt.text, attempt.added = " ".join((*turn.earlier, text)).strip(), text
-        attempt.rough, attempt.unheard = rough or turn.earlier_rough, unheard
+        attempt.rough, attempt.unheard, attempt.void = rough or turn.earlier_rough, unheard, void
         prepared = (self._prepared(attempt),) if turn.answered and (attempt.text or unheard or turn.owed) else ()
         return prepared + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
 
@@ -390,10 +407,14 @@ class Turns:
         attempt, turn.recheck = turn.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
         if unheard or plain_words(text) == plain_words(attempt.added):
+            attempt.void = recheck.void
             dropped: Effects = (Drop(recheck.reply, "same words"),)
             return dropped + (self._commit_if_ready(turn, at) if turn.endpoint is not None else ())
         turn.attempt = recheck
-        return (Drop(attempt.reply, "other words"), *self._transcribed(at, recheck.reply, text, rough=rough))
+        return (
+            Drop(attempt.reply, "other words"),
+            *self._transcribed(at, recheck.reply, text, rough=rough, void=recheck.void),
+        )
 
     def _prepared(self, attempt: _Attempt) -> Effect:
         assert attempt.text is not None
@@ -404,7 +425,7 @@ class Turns:
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
         if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
-            return self._abandon_turn(turn, at, "no words")
+            return self._abandon_turn(turn, at, attempt.void or "no words")
         self._turn = None
         self._used_until = max(self._used_until, turn.speech_end)
         closed = CloseSegment(turn.segment, turn.number)
@@ -435,7 +456,7 @@ class Turns:
         challenge.speech_end = _end_so_far(at, voicing, challenge.onset)
         if not self._interruptible:
             # In manual mode the client may still submit what was said meanwhile.
-            if voicing.speaking or self.settings.manual:
+            if voicing.speaking or self.settings.manual or self.settings.held:
                 return self._watch_reply(reply, at)
             return self._forgive(reply, voicing.edge)
         if not voicing.speaking:
@@ -446,7 +467,7 @@ class Turns:
 
     @property
     def _interruptible(self) -> bool:
-        return self.settings.interruptible and not self.settings.manual
+        return self.settings.interruptible and not self.settings.manual and not self.settings.held
 
     def _forgive(self, reply: _Reply, until: Samples) -> Effects:
         """The voice during the reply was nothing."""
@@ -532,11 +553,13 @@ class Turns:
             return self._recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
         turn = self._turn
         if turn is not None and turn.endpoint is not None:
-            return self._answer_after_all(turn, event.at)
+            return self._answer_after_all(turn, event.at) if event.origin == "requested" else ()
         effects = self._cut(self._reply, "requested") if self._reply is not None else ()
         if turn is not None:
             effects += self._abandon_turn(turn, event.at, "requested")
         self._used_until = max(self._used_until, event.at)
+        if event.origin == "repeated":
+            return (*effects, *self._recite(event.at, event.origin, event.text))
         answer = self._unspoken_turn(event.at, requested=True)
         return (*effects, Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
 
@@ -559,7 +582,7 @@ class Turns:
             forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
         return (*forgiven, Interrupt(reply.reply, why))
 
-    def _recite(self, at: Samples, origin: Literal["greeting", "announcement"], text: str) -> Effects:
+    def _recite(self, at: Samples, origin: Literal["greeting", "announcement", "repeated"], text: str) -> Effects:
         """Words of the assistant's own: nobody said anything that they answer."""
         answer = self._unspoken_turn(at, announcement=text if origin == "announcement" else "")
         return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
@@ -580,6 +603,8 @@ class Turns:
             effects = (Interrupt(reply.reply, "client"), *self._hand_over(reply.challenge))
         turn = self._turn
         self._used_until = max(self._used_until, at)
+        if turn is None and self.settings.held:
+            return ()
         if turn is None:
             # Nobody was heard in what is submitted. The history says so.
             self._turns_so_far += 1
@@ -587,8 +612,17 @@ class Turns:
         if turn.endpoint is not None:
             return ()
         turn.endpoint, turn.forced = at, True
+        if self.settings.held and turn.attempt is not None and turn.attempt.settled:
+            return (*effects, Endpoint(turn.number), *self._commit_if_ready(turn, at))  # it was prepared for
         dropped = self._drop_attempts(turn, "went on")
         return (*effects, *dropped, self._attempt(turn, at, turn.speech_end), Endpoint(turn.number))
+
+    def _pressed(self, at: Samples) -> Effects:
+        turn = self._turn
+        if turn is None or turn.endpoint is None:
+            return self._cancelled()
+        turn.endpoint, turn.forced = None, False
+        return self._drop_attempts(turn, "went on")
 
     def _cleared(self, at: Samples) -> Effects:
         self._used_until = max(self._used_until, at)

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from virtual_time import run_virtual
 
+from assistant.attention import Attention
 from assistant.conversation import Conversation
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact, Trouble, UnitSpoken
+from assistant.push_to_talk import TalkKey
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
@@ -301,18 +303,20 @@ class Rehearsal:
     keep_words: bool = True
     tools: Tools | None = None
     max_history_tokens: int = 100_000
+    attention: Attention = field(default_factory=Attention)
+    key: TalkKey | None = None
     transcriber: ScriptedTranscriber = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
     deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, lambda: NOON))
-    cues: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    cues: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
     session: Session = field(init=False)
 
     def __post_init__(self) -> None:
         self.transcriber = ScriptedTranscriber(self.says)
         self.model = ScriptedModel(self.replies)
 
-    def at(self, ms: int, do: Callable[[], None]) -> None:
+    def at(self, ms: int, do: Callable[[], object]) -> None:
         """Something happens at this moment."""
         self.cues.append((ms, do))
 
@@ -358,6 +362,8 @@ class Rehearsal:
             recorder,
             self.settings,
             show,
+            attention=self.attention,
+            key=self.key,
         )
         for ms, do in self.cues:
             loop.call_at(zero_s + ms / 1000, do)

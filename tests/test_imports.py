@@ -17,9 +17,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
-PROGRAM = {("assistant.cli", "web.serve")}
-"""The program names every command, also the server's, which it imports only when asked to serve: `assistant` without
-`web` works as before."""
+PROGRAM = {("assistant.cli", "web.serve"), ("assistant.cli", "web.remote")}
+"""The program names every command, also the server's and its client's, which it imports only when asked for:
+`assistant` without `web` works as before."""
 
 NAME_ENGINES = frozenset({"assistant.build", "assistant.endpoint_kinds", "assistant.engine_table"})
 """The engines of a conversation; of these, the clients of language models; each alone for whoever examines them."""

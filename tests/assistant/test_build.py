@@ -10,11 +10,13 @@ import pytest
 from llm_server import answer, serving
 
 from assistant import build
-from assistant.build import Workshop, turn_settings
+from assistant.attention import Attention
+from assistant.build import Workshop, attention, turn_settings, with_phrase
 from assistant.config import load_settings
 from assistant.engines import Engines
 from assistant.turn_end import BALANCED
 from audio.errors import EngineLoadError
+from audio.units import Samples
 from llm.chat import Answering, Finished, Message, Token
 from llm.router import Router
 from llm.routing import Place
@@ -255,3 +257,15 @@ def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "assistant.mcp_tools", None)
     with pytest.raises(EngineLoadError, match=re.escape("pip install 'repartee[mcp]'")):
         build._mcp_tools((), {})
+
+
+def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
+    assert with_phrase(("what time is it",), "Hey  Computer") == (
+        "what time is it",
+        "hey computer",
+        "hey computer what time is it",
+    )
+    assert attention(load_settings(None, {}, ["talk.mode=open"]).settings) == Attention()
+    wake = attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
+    assert (wake.listen, wake.address("hey computer stop", Samples(0)).text) == (32_000, "stop")
+    assert not attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible

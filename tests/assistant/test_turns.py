@@ -31,6 +31,7 @@ from assistant.turn_events import (
     Partial,
     Playing,
     Prepare,
+    Pressed,
     ReplyEnded,
     ReplyId,
     Retract,
@@ -811,7 +812,11 @@ def request(at: Samples) -> Event:
     return Asked(at, "requested")
 
 
-CLIENT: list[Callable[[Samples], Event]] = [request, Submitted, Cleared, Cancelled]
+def repeat(at: Samples) -> Event:
+    return Asked(at, "repeated", "It is ten o'clock.")
+
+
+CLIENT: list[Callable[[Samples], Event]] = [request, repeat, Submitted, Pressed, Cleared, Cancelled]
 stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
 hangovers = st.integers(100, 1500)
 
@@ -826,12 +831,10 @@ hangovers = st.integers(100, 1500)
     ),
     reply_lengths_ms=st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=4),
     texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
-    client=st.lists(
-        st.tuples(st.integers(0, 600), st.sampled_from([request, Submitted, Cleared, Cancelled])), max_size=6
-    ),
+    client=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(CLIENT)), max_size=6),
     rings=st.lists(st.integers(0, 600), max_size=2),
     max_turn_s=st.sampled_from([1.0, 60.0]),
-    manual=st.booleans(),
+    ends=st.sampled_from(["silence", "manual", "held"]),
     answers=st.booleans(),
     interruptible=st.booleans(),
     hold=st.integers(0, 5),
@@ -847,7 +850,7 @@ def test_whatever_happens(
     client: list[tuple[int, Callable[[Samples], Event]]],
     rings: list[int],
     max_turn_s: float,
-    manual: bool,
+    ends: str,
     answers: bool,
     interruptible: bool,
     hold: int,
@@ -859,7 +862,8 @@ def test_whatever_happens(
         speculate_ms,
         settle_ms,
         max_turn_s=max_turn_s,
-        manual=manual,
+        manual=ends == "manual",
+        held=ends == "held",
         answers=answers,
         interruptible=interruptible,
     )
@@ -882,7 +886,7 @@ def test_whatever_happens(
         for when, told in client:
             if number == when:
                 world.tell(told(end))
-        if manual and number == len(frames) - 3900:
+        if ends != "silence" and number == len(frames) - 3900:
             world.tell(Submitted(end))  # else a turn stays open, as the client wishes
         if number in rings:
             world.tell(Asked(end, "announcement", "a timer rings"))
@@ -902,6 +906,13 @@ events = st.one_of(
         st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
         st.just(words("a")),
     ),
+    st.builds(
+        Transcribed,
+        st.integers(0, 10**6),
+        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
+        st.just(words("")),
+        st.sampled_from(["overheard", "called"]),
+    ),
     st.builds(ReplyEnded, st.integers(0, 10**6), st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4))),
     st.builds(
         Playing,
@@ -916,15 +927,24 @@ events = st.one_of(
         st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
         st.just(SegmentId(0)),
     ),
-    st.builds(Partial, st.integers(0, 10**6), st.just(words("mhm"))),
-    st.builds(Asked, st.integers(0, 10**6), st.sampled_from(["greeting", "announcement", "requested"]), st.just("x")),
+    st.builds(Partial, st.integers(0, 10**6), st.just(words("mhm")), st.booleans()),
+    st.builds(
+        Asked,
+        st.integers(0, 10**6),
+        st.sampled_from(["greeting", "announcement", "requested", "repeated"]),
+        st.just("x"),
+    ),
     st.builds(Submitted, st.integers(0, 10**6)),
+    st.builds(Pressed, st.integers(0, 10**6)),
     st.builds(Cleared, st.integers(0, 10**6)),
     st.builds(Cancelled, st.integers(0, 10**6)),
 )
 
 
-@given(st.lists(events, max_size=60), st.builds(TurnSettings, manual=st.booleans(), answers=st.booleans()))
+@given(
+    st.lists(events, max_size=60),
+    st.builds(TurnSettings, manual=st.booleans(), held=st.booleans(), answers=st.booleans()),
+)
 def test_no_order_of_events_raises(told: list[Event], config: TurnSettings) -> None:
     turns = Turns(config)
     for event in told:

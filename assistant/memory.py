@@ -1,0 +1,271 @@
+"""Conversations kept in files, so that they can be gone on with: one file each, a line for each finished item.
+
+Nobody writes to a file that another process may write to: a conversation that is gone on with gets a new file, which
+begins with what the old one holds, and the old one stays as it is. So there is nothing to lock, and no lock to be left
+behind by a process that was killed. A file comes into being whole, under another name first, with its first turn.
+"""
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+from typing import Self
+
+from assistant.facts import Fact, ReplyBegun, ReplyCut, TurnFinished
+from assistant.items import Item, ItemId
+from assistant.memory_file import Heading, NewerVersionError, heading_line, item_lines, remembered
+
+MOST_WAITING = 1000
+"""Items kept while the disk is slow or full. Then the oldest are given up, which is said."""
+
+LAST_WRITE_TIMEOUT_S = 5.0
+RETRY_S = 1.0
+
+_SUFFIX = ".jsonl"
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows alone
+
+
+class ResumeError(Exception):
+    """A conversation cannot be gone on with. The text is one sentence: what, and what to do next."""
+
+
+def conversations_folder(environ: Mapping[str, str]) -> Path:
+    """Where conversations are kept: beside the models, in the user's data folder."""
+    home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
+    return Path(home or "~/.local/share").expanduser() / "repartee" / "conversations"
+
+
+class Memory:
+    """What is kept of one conversation. Lives on the event loop; the disk is touched in a thread.
+
+    Attributes:
+        name: Of the conversation.
+        path: Its file; made with its first turn.
+        items: What it goes on from; empty for a new one.
+        given_up: Items lost because the disk could not keep up.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        began_at: str,
+        complain: Callable[[str], None],
+        *,
+        items: tuple[Item, ...] = (),
+        continues: str = "",
+    ) -> None:
+        """See `create` and `open`."""
+        self.name = name
+        self.path = folder / f"{name}{_SUFFIX}"
+        self.items = items
+        self.given_up = 0
+        self._heading = Heading(began_at, continues)
+        self._complain = complain
+        self._complained = False
+        self._kept: set[ItemId] = {item.id for item in items}
+        self._waiting: deque[Item] = deque()
+        self._came = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._under_way: ReplyBegun | None = None
+        self._begun = False
+
+    @classmethod
+    def create(cls, folder: Path, name: str, began_at: str, complain: Callable[[str], None]) -> Self:
+        """A new conversation; `complain` hears one sentence when the disk fails. Nothing is written yet.
+
+        Args:
+            folder: Where conversations are kept.
+            name: Of this one, as no other is called.
+            began_at: Wall clock, ISO 8601.
+            complain: For the person.
+        """
+        return cls(folder, name, began_at, complain)
+
+    @classmethod
+    def open(cls, folder: Path, wanted: str, name: str, began_at: str, complain: Callable[[str], None]) -> Self:
+        """Go on with a conversation, under another name: `items` is what was said in it. Nothing is written yet.
+
+        What of its file cannot be read is left out, which `complain` hears. Blocks for as long as reading takes.
+
+        Args:
+            folder: As in `create`.
+            wanted: The name of the old one, or how it begins; "" is the latest.
+            name: As in `create`.
+            began_at: As in `create`.
+            complain: As in `create`.
+
+        Raises:
+            ResumeError: There is none such, or it cannot be read.
+        """
+        old = _found(folder, wanted)
+        try:
+            content = (folder / f"{old}{_SUFFIX}").read_bytes()
+            found = remembered(content)
+        except OSError as error:
+            raise ResumeError(f"{folder / old}{_SUFFIX} cannot be read ({error.strerror or error}).") from error
+        except NewerVersionError as error:
+            raise ResumeError(f"{folder / old}{_SUFFIX} is of a newer repartee ({error}): update this one.") from error
+        if found.lost:
+            lines = "a line" if found.lost == 1 else f"{found.lost} lines"
+            complain(f"{old}: {lines} of the conversation could not be read, and what it said is left out")
+        return cls(folder, name, began_at, complain, items=found.items, continues=old)
+
+    @staticmethod
+    def names(folder: Path) -> tuple[str, ...]:
+        """The conversations that are kept, the one in which something was said last coming first."""
+        dated: list[tuple[int, str]] = []
+        with suppress(OSError):  # no folder: nothing was ever kept
+            for path in folder.iterdir():
+                if path.suffix == _SUFFIX and path.is_file():
+                    with suppress(OSError):  # it has just gone
+                        dated.append((path.stat().st_mtime_ns, path.stem))
+        return tuple(name for _, name in sorted(dated, reverse=True))
+
+    @classmethod
+    def latest(cls, folder: Path) -> str | None:
+        """The conversation in which something was said last; None where none is kept."""
+        return next(iter(cls.names(folder)), None)
+
+    # ---- what is said ----
+
+    def tell(self, fact: Fact, items: Sequence[Item]) -> None:
+        """A fact of the conversation, and its history at this moment: what a finished turn has added is kept."""
+        match fact:
+            case ReplyBegun():
+                self._under_way = fact
+            case ReplyCut() if fact.why == "went on":
+                self._under_way = None
+            case TurnFinished():
+                if self._under_way is not None and self._under_way.reply.turn == fact.record.turn:
+                    self._under_way = None
+                unfinished = None if self._under_way is None else self._under_way.item
+                self.remember(takewhile(lambda item: item.id != unfinished, items))
+
+    def remember(self, items: Iterable[Item]) -> None:
+        """Have those written that are not yet; they will not change any more. Never blocks."""
+        new = [item for item in items if item.id not in self._kept]
+        self._kept.update(item.id for item in new)
+        self._waiting.extend(new)
+        while len(self._waiting) > MOST_WAITING:
+            self._waiting.popleft()
+            self.given_up += 1
+        if new:
+            self._settled.clear()
+            self._came.set()
+
+    async def settle(self) -> None:
+        """Wait until everything is written; the caller brings the deadline, for a disk may stay full."""
+        await self._settled.wait()
+
+    # ---- the disk ----
+
+    async def run(self) -> None:
+        """The writer's task: writes what comes until it is cancelled, and then what is left."""
+        try:
+            while True:
+                await self._came.wait()
+                self._came.clear()
+                if not await self._write():
+                    await asyncio.sleep(RETRY_S)
+                    self._came.set()
+        finally:
+            if self._waiting:
+                await self._write_the_rest()
+
+    async def _write_the_rest(self) -> None:
+        try:
+            async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
+                await self._write()
+        except TimeoutError:
+            self._say(f"{self.path}: the disk did not answer; the end of the conversation is not kept.")
+
+    async def _write(self) -> bool:
+        items = tuple(self._waiting)
+        self._waiting.clear()
+        if self._begun:
+            work, content = _append, item_lines(items)
+        else:
+            work, content = _begin, heading_line(self._heading) + item_lines((*self.items, *items))
+        writing = asyncio.get_running_loop().run_in_executor(None, work, self.path, content)
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # A thread cannot be cancelled: what it is writing must not be written again.
+            await asyncio.wait([writing], timeout=LAST_WRITE_TIMEOUT_S)
+            if writing.done() and writing.exception() is None:
+                self._begun = True
+            elif writing.done():
+                self._waiting.extendleft(reversed(items))
+            raise
+        except OSError as error:
+            self._waiting.extendleft(reversed(items))
+            self._say(
+                f"{self.path} cannot be written ({error.strerror or error}); what was said waits in memory. Check the "
+                "free space, or set talk.remember = false."
+            )
+            return False
+        self._begun, self._complained = True, False
+        if not self._waiting:
+            self._settled.set()
+        return True
+
+    def _say(self, what: str) -> None:
+        if not self._complained:
+            self._complained = True
+            self._complain(what)
+
+
+def _found(folder: Path, wanted: str) -> str:
+    """The name of the conversation that is wanted. Raises ResumeError."""
+    names = Memory.names(folder)
+    if not names:
+        raise ResumeError(f"{folder} holds no conversation: set talk.remember = true to have them kept.")
+    matching = [name for name in names if name.startswith(wanted)]
+    if wanted in names or not wanted:
+        return wanted or names[0]
+    if len(matching) == 1:
+        return matching[0]
+    which = f"{len(matching)} conversations begin" if matching else "no conversation begins"
+    raise ResumeError(f'{which} with "{wanted}" in {folder}; there is {", ".join((matching or names)[:5])}.')
+
+
+def _begin(path: Path, content: bytes) -> None:
+    """Make the file, whole or not at all. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o600)
+    try:
+        _put(file, content)
+    except OSError:
+        os.close(file)
+        unfinished.unlink(missing_ok=True)
+        raise
+    os.close(file)
+    unfinished.rename(path)
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Add whole lines, or nothing. Raises OSError, also where the file has gone: who removed it meant it."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+    try:
+        whole = os.fstat(file).st_size
+        try:
+            _put(file, content)
+        except OSError:
+            os.ftruncate(file, whole)  # a full disk takes half a line
+            raise
+    finally:
+        os.close(file)
+
+
+def _put(file: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(file, left) :]
+    os.fsync(file)

@@ -1,0 +1,77 @@
+"""The key that is held while one speaks: what is heard, and when it is over. Pure.
+
+The key is pressed and let go at a moment of the event loop, the sound of that moment arrives later. So both are
+positions on the microphone's line: what lies before the press or after the release is silence to whoever listens, and
+the turn ends with the frame that brings the release, not sooner.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+
+SHORTEST = samples_of_ms(100)
+"""A key that is held for less was touched by accident, or to interrupt: that is no turn."""
+
+LATE = samples_of_ms(200)
+"""A detector that has heard nobody by the release may still be about to: a word just before it takes that long."""
+
+_SILENCE = np.zeros(FRAME_SAMPLES, np.int16)
+_SILENCE.flags.writeable = False
+
+
+@dataclass(slots=True)
+class TalkKey:
+    """The key of one conversation."""
+
+    _pressed: Samples | None = None
+    _released: Samples | None = None
+
+    @property
+    def held(self) -> bool:
+        """It is held down now."""
+        return self._pressed is not None and self._released is None
+
+    @property
+    def waits(self) -> bool:
+        """It was let go, and what was said before that is still on its way: the microphone is still needed."""
+        return self._released is not None
+
+    def press(self, at: Samples) -> bool:
+        """Here it is pressed; one that was let go just now was held all the time. False where it is held already."""
+        if self.held:
+            return False
+        if self._pressed is None:
+            self._pressed = at
+        self._released = None
+        return True
+
+    def release(self, at: Samples) -> None:
+        """Here it is let go."""
+        if self.held:
+            self._released = at
+
+    def heard(self, frame: Frame) -> Frame:
+        """The frame if the key was held during any of it, else silence in its place."""
+        begins, ends = self._pressed, self._released
+        if begins is not None and frame.end > begins and (ends is None or frame.start < ends):
+            return frame
+        return Frame(frame.start, _SILENCE, invented=True)
+
+    def due(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
+        """What is due once the line has come this far; the key is free again where anything is.
+
+        Args:
+            at: The end of what was heard.
+            onset: Where the speech that is being heard began; None where nobody speaks.
+        """
+        pressed, released = self._pressed, self._released
+        if pressed is None or released is None or at < released + (LATE if onset is None else 0):
+            return None
+        self._pressed = self._released = None
+        # Speech from before the press is a turn that was let go too soon: it goes on, and ends with this.
+        tapped = released - pressed < SHORTEST and (onset is None or onset > pressed - SHORTEST)
+        return "clear" if tapped else "submit"

@@ -1,0 +1,172 @@
+"""The sound card of `repartee talk`: microphone, loudspeaker, and what keeps the one from hearing the other."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from assistant.build import Chosen
+from assistant.controls import DeviceChoice
+from assistant.talk_settings import AudioSection
+from audio.card_microphone import CardMicrophone
+from audio.card_speaker import CardSpeaker
+from audio.card_stream import Opened
+from audio.devices import Device, Direction, list_devices, pick
+from audio.errors import EchoUnavailable
+from audio.units import REPLY_RATE_HZ, Pcm
+
+CLOSE_TIMEOUT_S = 1.0
+
+_CHIME_HZ = (660.0, 990.0)
+_CHIME_S = 0.09
+_CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: there, and not in the way
+
+
+class Echo(Protocol):
+    """Hears what goes to the loudspeaker, and takes it out of the microphone's sound."""
+
+    def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
+        """See `audio.card_microphone.Clean`."""
+        ...
+
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """See `audio.card_speaker.Heard`."""
+        ...
+
+
+@dataclass(slots=True)
+class Cards:
+    """Both, and what is known of them. Lives on the event loop.
+
+    Attributes:
+        echo: What keeps the reply out of the microphone, in one line.
+        chosen: The same, and the devices, for the table and the trace.
+    """
+
+    microphone: CardMicrophone
+    speaker: CardSpeaker
+    echo: str
+    chosen: tuple[Chosen, ...]
+    _devices: tuple[Device, ...]
+    _wanted: dict[Direction, str]
+
+    async def use(self, direction: Direction, name: str) -> None:
+        """Another device. Raises DeviceError and keeps the old one."""
+        card = self.microphone if direction == "input" else self.speaker
+        await card.use(name)
+        self._wanted[direction] = name
+
+    async def look(self) -> None:
+        """List the devices again."""
+        self._devices = await asyncio.to_thread(list_devices)
+
+    def choices(self) -> Sequence[DeviceChoice]:
+        """The devices, as last listed."""
+        used = {"input": self.microphone.opened, "output": self.speaker.opened}
+        directions: tuple[Direction, ...] = ("input", "output")
+        return [
+            DeviceChoice(direction, device.full_name, _is_it(device, used[direction]))
+            for direction in directions
+            for device in self._devices
+            if device.channels(direction)
+        ]
+
+    def line(self, direction: Direction) -> str:
+        """The device in one line, or why there is none."""
+        card = self.microphone if direction == "input" else self.speaker
+        if card.opened is not None:
+            return shown(card.opened)
+        if direction == "input" and self.microphone.muted:
+            return "closed"
+        return "gone; it is taken up again when it is back"
+
+    def counts(self) -> dict[str, int]:
+        """What was lost, for the trace and the screen."""
+        return {
+            "underruns": self.speaker.counts.underruns,
+            "overflows": self.microphone.overflows,
+            "underflows": self.speaker.underflows,
+        }
+
+    async def aclose(self) -> None:
+        """Close both, within a limit."""
+        for card in (self.microphone, self.speaker):
+            try:
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                    await card.aclose()
+            except TimeoutError:
+                continue  # a sound server that hangs: the program ends without it
+
+
+def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None]) -> Cards:
+    """Look at the devices and load what is needed. Blocks: call it in a thread. Nothing is opened yet.
+
+    Raises:
+        DeviceError: There is no PortAudio, or no such device.
+        EchoUnavailable: `audio.echo` is "cancel" and the extra is missing.
+    """
+    devices = list_devices()
+    microphone, speaker = pick(devices, audio.input, "input"), pick(devices, audio.output, "output")
+    echo, chosen = _echo(audio)
+    return Cards(
+        CardMicrophone(audio.input, report=report, clean=echo),
+        CardSpeaker(audio.output, report=report, duck_db=duck_db, heard=echo),
+        chosen.detail,
+        (
+            chosen,
+            Chosen("microphone", microphone.name, microphone.host_api, _why(audio.input), False, 0.0),
+            Chosen("speaker", speaker.name, speaker.host_api, _why(audio.output), False, 0.0),
+        ),
+        devices,
+        {"input": audio.input, "output": audio.output},
+    )
+
+
+def shown(opened: Opened) -> str:
+    """One open stream in a line."""
+    return (
+        f"{opened.device}, {opened.host_api}, {opened.rate_hz / 1000:g} kHz, blocks of {opened.block_ms:.0f} ms, "
+        f"latency {opened.latency_ms:.0f} ms"
+    )
+
+
+def chime() -> Pcm:
+    """Two soft tones, the second higher: it listens."""
+    at_s = np.arange(round(_CHIME_S * REPLY_RATE_HZ)) / REPLY_RATE_HZ
+    shape = np.sin(math.pi * at_s / _CHIME_S) ** 2
+    tones = [np.sin(2 * math.pi * hertz * at_s) * shape for hertz in _CHIME_HZ]
+    pcm: Pcm = np.rint(np.concatenate(tones) * _CHIME_LEVEL * 32767).astype(np.int16)
+    return pcm
+
+
+def _echo(audio: AudioSection) -> tuple[Echo | None, Chosen]:
+    from audio.half_duplex import HalfDuplex  # noqa: PLC0415 - with numpy only, and on use
+
+    if audio.echo == "headphones":
+        return None, Chosen("echo", "headphones", "nothing is taken out: wear headphones", "as configured", False, 0.0)
+    if audio.echo == "half-duplex":
+        return HalfDuplex(), Chosen("echo", "half-duplex", _HALF, "as configured", False, 0.0)
+    try:
+        from audio.echo import EchoCanceller  # noqa: PLC0415 - loads a library of 10 MB
+
+        canceller = EchoCanceller()
+    except EchoUnavailable as error:
+        if audio.echo == "cancel":
+            raise
+        return HalfDuplex(), Chosen("echo", "half-duplex", _HALF, f"in place of canceling: {error}", True, 0.0)
+    why = "as configured" if audio.echo == "cancel" else "auto: its library is at hand"
+    return canceller, Chosen("echo", "cancel", "the reply is taken out of the microphone's sound", why, False, 0.0)
+
+
+_HALF = "the microphone is silent while a reply sounds: interrupt with a key"
+
+
+def _is_it(device: Device, opened: Opened | None) -> bool:
+    return opened is not None and (device.name, device.host_api) == (opened.device, opened.host_api)
+
+
+def _why(wanted: str) -> str:
+    return "as configured" if wanted else "the system's default"

@@ -1,0 +1,162 @@
+"""A table of TOML as the value of one setting: compared, hashed and copied like a text. Pure."""
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+LONGEST = 4000
+"""Characters of its JSON."""
+
+DEEPEST = 8
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[ -~]+")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class TomlTable:
+    """Names and values; which may stand in it is for the kinds of table below to say.
+
+    Attributes:
+        text: As JSON, in the order given.
+    """
+
+    text: str = "{}"
+
+    @classmethod
+    def of(cls, raw: object) -> Self:
+        """The table, if it may be. Raises ValueError: what is allowed, to follow the key's name."""
+        if isinstance(raw, TomlTable):
+            raw = raw.values
+        table = raw if isinstance(raw, dict) else None
+        if table is None:
+            raise ValueError(f"must be {cls.form()}")
+        cls._check(table)
+        text = json.dumps(table, ensure_ascii=False)
+        if len(text) > LONGEST:
+            raise ValueError(f"must have {LONGEST} characters at most")
+        return cls(text)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The table that an environment variable or a flag spells, as TOML does. Raises ValueError as `of` does."""
+        try:
+            raw: object = tomllib.loads(f"table = {text}").get("table")
+        except (ValueError, RecursionError):
+            raw = None
+        return cls.of(raw)
+
+    @classmethod
+    def form(cls) -> str:
+        """What it may be, in words."""
+        raise NotImplementedError
+
+    @classmethod
+    def _check(cls, raw: Mapping[str, object]) -> None:
+        """Raises ValueError: what is allowed."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> dict[str, object]:
+        """What is in it, new each time."""
+        table: dict[str, object] = json.loads(self.text)
+        return table
+
+    def __str__(self) -> str:
+        """As TOML writes it, on one line."""
+        return _inline(self.values)
+
+
+class Parameters(TomlTable):
+    """Fields of a request: whatever JSON can carry."""
+
+    __slots__ = ()
+
+    @classmethod
+    def form(cls) -> str:
+        """See `TomlTable.form`."""
+        return "a table of texts, numbers, truth values, lists and tables, as in { top_p = 0.9 }"
+
+    @classmethod
+    def _check(cls, raw: Mapping[str, object]) -> None:
+        if not _is_json(raw, DEEPEST):
+            raise ValueError(f"must be {cls.form()}")
+
+
+class Headers(TomlTable):
+    """Headers of a request: names and texts, in which ${NAME} stands for an environment variable."""
+
+    __slots__ = ()
+
+    @classmethod
+    def form(cls) -> str:
+        """See `TomlTable.form`."""
+        return 'a table of texts, as in { "x-team" = "voice", "api-key" = "${MY_KEY}" }'
+
+    @classmethod
+    def _check(cls, raw: Mapping[str, object]) -> None:
+        for name, value in raw.items():
+            fits = isinstance(value, str) and _HEADER_VALUE.fullmatch(value) and value.strip() == value
+            if not _HEADER_NAME.fullmatch(name) or not fits:
+                raise ValueError(f"must be {cls.form()}; names and values without signs that HTTP cannot carry")
+        if len({name.lower() for name in raw}) < len(raw):
+            raise ValueError("must have each name once; HTTP does not tell capitals from small letters")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that its values name, each once."""
+        return tuple(dict.fromkeys(name for value in self.values.values() for name in _VARIABLE.findall(str(value))))
+
+    def filled(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The headers as they are sent. Raises KeyError: a variable that is not set, or empty."""
+
+        def value_of(found: re.Match[str]) -> str:
+            # What was read from a file or a shell often ends in a newline.
+            if value := environ.get(found[1], "").strip():
+                return value
+            raise KeyError(found[1])
+
+        return {name: _VARIABLE.sub(value_of, str(value)) for name, value in self.values.items()}
+
+    @property
+    def shown(self) -> str:
+        """For people: names, and of the values only the variables, for the rest may be secret."""
+        parts = []
+        for name, value in self.values.items():
+            named = _VARIABLE.findall(str(value))
+            parts.append(f"{name} ({', '.join(named)})" if named else name)
+        return ", ".join(parts)
+
+
+NO_PARAMETERS = Parameters()
+NO_HEADERS = Headers()
+
+
+def _is_json(value: object, depth: int) -> bool:
+    if isinstance(value, Mapping):
+        return depth > 0 and all(name and _is_json(inner, depth - 1) for name, inner in value.items())
+    if isinstance(value, list):
+        return depth > 0 and all(_is_json(inner, depth - 1) for inner in value)
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = [f"{name if _BARE.fullmatch(name) else _quoted(name)} = {_inline(one)}" for name, one in value.items()]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """As JSON writes it, which TOML reads the same but for one sign."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,262 @@
+"""Conversations that are kept: on disk, after a crash, with a full disk, and gone on with."""
+
+import asyncio
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rehearsal import Rehearsal, Says
+
+from assistant import memory as memory_module
+from assistant.conversation import Conversation
+from assistant.facts import ReplyBegun, TurnFinished
+from assistant.items import Answered, Item, ItemId, Said
+from assistant.memory import MOST_WAITING, Memory, ResumeError, conversations_folder
+from assistant.memory_file import remembered
+from assistant.turn_events import ReplyId
+
+BEGAN = "2026-01-31T09:30:00+00:00"
+
+
+def history(turns: int, since: int = 0) -> tuple[Item, ...]:
+    items: list[Item] = []
+    for number in range(since, since + turns):
+        items.append(Said(ItemId(f"item_{2 * number + 1}"), f"question {number}", spoken=True))
+        items.append(Answered(ItemId(f"item_{2 * number + 2}"), f"Answer {number}."))
+    return tuple(items)
+
+
+async def write(memory: Memory, *parts: tuple[Item, ...]) -> None:
+    """Each part is a moment of its own."""
+    async with asyncio.TaskGroup() as group:
+        writer = group.create_task(memory.run(), name="memory")
+        for part in parts:
+            memory.remember(part)
+            async with asyncio.timeout(10):
+                await memory.settle()
+        writer.cancel()
+
+
+def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+    folder = tmp_path / "repartee" / "conversations"
+    memory = Memory.create(folder, "one", BEGAN, pytest.fail)
+    assert not folder.exists(), "a conversation in which nothing was said leaves nothing"
+    asyncio.run(write(memory, history(1), history(3)))
+    assert Memory.latest(folder) == "one"
+    again = Memory.open(folder, "", "two", BEGAN, pytest.fail)
+    assert again.items == history(3)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(memory.path.stat().st_mode) == 0o600
+
+
+def test_what_is_gone_on_with_gets_a_file_of_its_own(tmp_path: Path) -> None:
+    asyncio.run(write(Memory.create(tmp_path, "one", BEGAN, pytest.fail), history(1)))
+    old = (tmp_path / "one.jsonl").read_bytes()
+    first, second = (Memory.open(tmp_path, "one", name, BEGAN, pytest.fail) for name in ("two", "three"))
+    assert not first.path.exists()
+    asyncio.run(write(first, history(1, since=1)))
+    asyncio.run(write(second, history(2, since=5)))
+    assert (tmp_path / "one.jsonl").read_bytes() == old
+    assert Memory.open(tmp_path, "two", "x", BEGAN, pytest.fail).items == history(2)
+    found = remembered(second.path.read_bytes())
+    assert found.items == history(1) + history(2, since=5)
+    assert found.heading is not None
+    assert found.heading.continues == "one"
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_torn_line_is_left_out_and_said(tmp_path: Path) -> None:
+    asyncio.run(write(Memory.create(tmp_path, "one", BEGAN, pytest.fail), history(2)))
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(path.read_bytes()[:-10])
+    complaints: list[str] = []
+    again = Memory.open(tmp_path, "one", "two", BEGAN, complaints.append)
+    assert again.items == history(2)[:-1]
+    assert complaints == ["one: a line of the conversation could not be read, and what it said is left out"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error"),
+    [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
+)
+def test_which_one_is_meant_has_to_be_clear(tmp_path: Path, wanted: str, error: str) -> None:
+    with pytest.raises(ResumeError, match=r"talk\.remember"):
+        Memory.open(tmp_path / "none", wanted, "x", BEGAN, pytest.fail)
+    for name in ("one", "once", "two"):
+        asyncio.run(write(Memory.create(tmp_path, name, BEGAN, pytest.fail), history(1)))
+    with pytest.raises(ResumeError, match=error):
+        Memory.open(tmp_path, wanted, "x", BEGAN, pytest.fail)
+    with pytest.raises(ResumeError):
+        Memory.open(tmp_path, "../" + tmp_path.name + "/one", "x", BEGAN, pytest.fail)
+    assert Memory.open(tmp_path, "tw", "x", BEGAN, pytest.fail).items == history(1)
+    os.utime(tmp_path / "one.jsonl", (2e9, 2e9))
+    assert Memory.latest(tmp_path) == "one"
+
+
+def test_a_newer_file_is_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
+    with pytest.raises(ResumeError, match="newer repartee"):
+        Memory.open(tmp_path, "one", "two", BEGAN, pytest.fail)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=4))
+def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        complaints: list[str] = []
+        memory = Memory.create(Path(folder), "one", BEGAN, complaints.append)
+        patch.setattr(memory_module, "RETRY_S", 0.001)
+        left = list(fails)
+        patch.setattr(os, "write", _failing(left))
+        asyncio.run(write(memory, history(1), history(2)))
+        assert remembered(memory.path.read_bytes()).items == history(2)
+        tried = fails[: len(fails) - len(left)]
+        outages = sum(failed and not before for before, failed in zip([False, *tried], tried, strict=False))
+        assert len(complaints) == outages
+        assert all("No space left on device" in complaint for complaint in complaints)
+
+
+def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
+    """A disk that takes half of what it is given and then is full."""
+    real, torn = os.write, [False]
+
+    def failing(file: int, content: bytes) -> int:
+        if torn[0]:
+            torn[0] = False
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if left and left.pop(0):
+            torn[0] = True
+            return real(file, bytes(content)[: len(content) // 2])
+        return real(file, content)
+
+    return failing
+
+
+def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
+
+    async def converse() -> None:
+        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        memory = Memory.create(tmp_path, "one", BEGAN, said.set_result)
+        await write(memory, history(1))
+        memory.path.unlink()
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run(), name="memory")
+            memory.remember(history(2))
+            async with asyncio.timeout(5):
+                assert "talk.remember = false" in await said
+            writer.cancel()
+        assert not memory.path.exists()
+
+    asyncio.run(converse())
+
+
+def test_what_waits_is_bounded_and_counted(tmp_path: Path) -> None:
+    async def remember() -> Memory:
+        memory = Memory.create(tmp_path, "one", BEGAN, pytest.fail)
+        memory.remember(history(MOST_WAITING))
+        return memory
+
+    assert asyncio.run(remember()).given_up == MOST_WAITING
+
+
+CONVERSATION = textwrap.dedent("""
+    import asyncio, os, sys
+    from pathlib import Path
+    from assistant.items import Answered, ItemId, Said
+    from assistant.memory import Memory
+
+    async def main():
+        memory = Memory.create(Path(sys.argv[1]), "one", "2026-01-31T09:30:00+00:00", print)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(memory.run())
+            for number in range(1_000_000):
+                memory.remember([Said(ItemId(f"item_{number}"), "a question " * 50, spoken=True)])
+                await memory.settle()
+                print(number + 1, flush=True)
+
+    asyncio.run(main())
+""")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_after_kill_9_every_finished_turn_is_there(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", CONVERSATION, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    ) as process:
+        assert process.stdout is not None
+        finished = 0
+        while finished < 30:
+            finished = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        finished = max([finished, *(int(line) for line in process.stdout.read().split())])
+    complaints: list[str] = []
+    again = Memory.open(tmp_path, "", "two", BEGAN, complaints.append)
+    assert finished <= len(again.items) <= finished + 1
+    assert [item.id for item in again.items] == [f"item_{number}" for number in range(len(again.items))]
+    assert len(complaints) <= 1
+
+
+def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "what time is it"), Says(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
+    )
+    performance = rehearsal.perform()
+
+    async def told() -> list[int]:
+        memory = Memory.create(tmp_path, "one", BEGAN, pytest.fail)
+        items = performance.conversation.items
+        waiting: list[int] = []
+        for _, fact in performance.facts:
+            # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
+            if isinstance(fact, ReplyBegun | TurnFinished):
+                seen = items[:2] if not waiting or waiting[-1] < 2 else items
+                memory.tell(fact, seen)
+                waiting.append(len(memory._waiting))
+        return waiting
+
+    assert asyncio.run(told()) == [0, 2, 2, 4]
+
+
+def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
+    record = Rehearsal([Says(500, 1500, "what time is it")]).perform().records[0]
+
+    async def told() -> list[Item]:
+        memory = Memory.create(tmp_path, "one", BEGAN, pytest.fail)
+        items = history(2)
+        memory.tell(ReplyBegun(ReplyId(7, 1), items[3].id, spoken=True), items)
+        memory.tell(TurnFinished(replace(record, turn=6)), items)
+        return list(memory._waiting)
+
+    assert asyncio.run(told()) == list(history(2)[:3])
+
+
+def test_the_history_goes_on_where_it_was() -> None:
+    conversation = Conversation("Be brief.", 20)
+    conversation.restore(history(2))
+    assert [message.content for message in conversation.messages()][1:] == [
+        "question 0", "Answer 0.", "question 1", "Answer 1.",
+    ]  # fmt: skip
+    assert conversation.reserve() == "item_5"
+    long = Conversation("", 2)
+    long.restore(history(9))
+    assert long.items[0] == history(9)[-2]
+    assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
+
+
+def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert conversations_folder({"XDG_DATA_HOME": "/data"}) == Path("/data/repartee/conversations")
+    assert conversations_folder({}) == Path("~/.local/share/repartee/conversations").expanduser()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert conversations_folder({"LOCALAPPDATA": "/local"}) == Path("/local/repartee/conversations")

@@ -1,0 +1,112 @@
+"""The key that is held while one speaks."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.push_to_talk import LATE, SHORTEST, TalkKey
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples
+
+LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
+
+
+def frame(number: int) -> Frame:
+    return Frame(Samples(number * FRAME_SAMPLES), LOUD)
+
+
+def at(number: int) -> Samples:
+    return Samples(number * FRAME_SAMPLES)
+
+
+def test_nothing_is_heard_but_while_it_is_held() -> None:
+    key = TalkKey()
+    assert not key.heard(frame(0)).pcm.any()
+    assert key.press(at(10))
+    assert not key.heard(frame(9)).pcm.any(), "what was said before the press is nobody's business"
+    assert key.heard(frame(10)).pcm is LOUD
+    key.release(at(50))
+    assert key.waits
+    assert key.heard(frame(49)).pcm is LOUD
+    silent = key.heard(frame(50))
+    assert (silent.invented, silent.start) == (True, at(50))
+    assert not silent.pcm.any()
+
+
+def test_the_turn_ends_when_the_release_has_come() -> None:
+    key = TalkKey()
+    key.press(at(10))
+    assert key.due(at(40), at(12)) is None
+    key.release(at(50))
+    assert key.due(at(49), at(12)) is None
+    assert key.due(at(50), at(12)) == "submit"
+    assert not key.waits
+    assert key.due(at(51), at(12)) is None
+
+
+def test_a_detector_that_has_heard_nobody_yet_is_waited_for() -> None:
+    key = TalkKey()
+    key.press(at(0))
+    key.release(at(50))
+    assert key.due(at(50), None) is None
+    assert key.due(at(55), at(48)) == "submit"
+    key.press(at(100))
+    key.release(at(150))
+    assert key.due(Samples(at(150) + LATE), None) == "submit"
+
+
+def test_a_touch_is_no_turn() -> None:
+    key = TalkKey()
+    key.press(at(0))
+    key.release(Samples(SHORTEST - 1))
+    assert key.due(at(10), at(1)) == "clear"
+
+
+def test_a_touch_in_the_midst_of_a_turn_that_was_let_go_ends_it_again() -> None:
+    key = TalkKey()
+    key.press(at(100))
+    key.release(at(102))
+    assert key.due(at(102), at(10)) == "submit"
+
+
+def test_a_key_that_bounces_was_held_all_the_time() -> None:
+    key = TalkKey()
+    key.press(at(0))
+    assert not key.press(at(5))
+    key.release(at(50))
+    assert key.press(at(51))
+    assert key.held
+    assert key.heard(frame(52)).pcm is LOUD
+    key.release(at(90))
+    key.release(at(95))
+    assert key.due(at(90), at(2)) == "submit"
+
+
+def test_a_release_without_a_press_is_nothing() -> None:
+    key = TalkKey()
+    key.release(at(3))
+    assert key.due(at(30), at(2)) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(["press", "release", "frame"]), st.integers(0, 3)), max_size=60))
+def test_what_is_heard_lies_within_a_press_and_every_release_ends_something(steps: list[tuple[str, int]]) -> None:
+    key, now, held = TalkKey(), 0, False
+    for what, ahead in steps:
+        if what == "press":
+            assert key.press(at(now + ahead)) == (not held)
+            held = True
+        elif what == "release":
+            key.release(at(now + ahead))
+            held = False
+        else:
+            heard = key.heard(frame(now))
+            now += 1
+            due = key.due(at(now), None)
+            if not held and not key.waits and due is None:
+                assert not heard.pcm.any()
+    if not held:
+        for more in range(now, now + 20):
+            if not key.waits:
+                break
+            key.due(at(more), None)
+        assert not key.waits

@@ -1,0 +1,276 @@
+"""Whole conversations in which not everybody is listened to, or only while a key is held; and what else a person at
+the screen can do. In virtual time."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rehearsal import Performance, Rehearsal, Says
+
+from assistant.attention import Attention, WakePhrase
+from assistant.facts import NothingHeard, ReplyBegun, ReplyCut, SpeechStarted, TurnTaken, WordsHeard
+from assistant.items import Answered, Said
+from assistant.push_to_talk import TalkKey
+from assistant.turns import TurnSettings
+from audio.stt import Words
+from audio.units import Samples, samples_of_s
+
+EAGER = TurnSettings(speculate_after_ms=100.0)
+HELD = TurnSettings(speculate_after_ms=100.0, held=True)
+
+
+def listener(listen_s: float = 4.0) -> Attention:
+    return Attention(WakePhrase("hey computer"), samples_of_s(listen_s))
+
+
+def asked(rehearsal: Rehearsal) -> list[str]:
+    """The last message of every request to the model."""
+    return [messages[-1].content for messages in rehearsal.model.asked]
+
+
+def said(performance: Performance) -> list[str]:
+    return [item.text for item in performance.conversation.items if isinstance(item, Said)]
+
+
+def partial(rehearsal: Rehearsal, text: str) -> None:
+    """The recognizer has these words so far."""
+    hearing = rehearsal.transcriber.hearings[-1]
+    hearing.on_partial(Words(hearing.segment, Samples(hearing.segment + hearing.until), text))
+
+
+# ---- the wake phrase ----
+
+
+def test_only_who_says_the_phrase_is_answered_and_of_others_nothing_remains_but_a_count() -> None:
+    secret = Says(500, 1500, "the doctor said it is serious")
+    rehearsal = Rehearsal([secret, Says(3000, 4000, "hey computer what time is it")], attention=listener(), turns=EAGER)
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it"]
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    assert (record.outcome, record.counters["overheard"]) == ("answered", 1)
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert len(record.hearings) == 1
+    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    assert all(int(end) > 3000 * 16 for _, end, *_ in voiced), "the trace tells how somebody else spoke"
+    assert record.told_before > 0, "the gap is to be seen"
+    assert "doctor" not in json.dumps(record.to_json())
+    assert [fact.why for fact in performance.told(NothingHeard) if isinstance(fact, NothingHeard)] == ["overheard"]
+
+
+def test_the_window_after_a_reply_needs_no_phrase_and_closes() -> None:
+    rehearsal = Rehearsal(
+        [
+            Says(500, 1500, "hey computer what time is it"),
+            Says(5500, 6000, "and the date"),
+            Says(15000, 15500, "dinner is ready"),
+        ],
+        length_ms=17000,
+        attention=listener(),
+        turns=EAGER,
+    )
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it", "and the date"]
+    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+
+
+def test_the_phrase_alone_is_acknowledged_and_what_follows_is_the_request() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1200, "hey computer"), Says(3000, 3800, "what time is it")], attention=listener(0), turns=EAGER
+    )
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it"]
+    assert [fact.why for fact in performance.told(NothingHeard) if isinstance(fact, NothingHeard)] == ["called"]
+    assert [record.outcome for record in performance.records] == ["called", "answered"]
+
+
+def test_no_words_of_others_are_shown_and_a_recognizer_that_fails_on_them_is_not_apologized_for() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "the doctor said")], attention=listener(), turns=EAGER)
+    rehearsal.at(1000, lambda: partial(rehearsal, "the doctor"))
+    rehearsal.at(1400, lambda: setattr(rehearsal.transcriber, "breaks", True))
+    performance = rehearsal.perform()
+    assert performance.told(WordsHeard) == []
+    assert (rehearsal.voice.spoken, performance.records) == ([], [])
+
+
+def test_a_voice_interrupts_within_the_window() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3500, 4500, "stop it")],
+        replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
+        attention=listener(),
+        turns=EAGER,
+    )
+    rehearsal.perform()
+    assert asked(rehearsal) == ["tell me a story", "stop it"]
+
+
+@pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
+def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3000, 4000, heard)],
+        replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
+        attention=listener(0),
+        turns=TurnSettings(speculate_after_ms=100.0, interruptible=False),
+    )
+    rehearsal.at(3700, lambda: partial(rehearsal, heard))
+    performance = rehearsal.perform()
+    assert performance.records[0].outcome == outcome
+    assert asked(rehearsal)[1:] == (["stop"] if outcome == "interrupted" else [])
+    hearings = performance.records[0].hearings
+    assert len(hearings) == 1, "of a voice that was not meant for us nothing is kept"
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=5))
+def test_what_reaches_the_model_is_what_was_addressed(turns: list[tuple[bool, int]]) -> None:
+    """Each speaks for a second, the next after a pause of any length; the window is three seconds."""
+    says, at_ms = [], 500
+    for number, (named, pause_s) in enumerate(turns):
+        says.append(Says(at_ms, at_ms + 1000, f"{'hey computer ' if named else ''}number {number}"))
+        at_ms += 2600 + pause_s * 1000
+    rehearsal = Rehearsal(says, length_ms=at_ms + 2000, replies=["Yes."], attention=listener(3), turns=EAGER)
+    performance = rehearsal.perform()
+    expected, open_until_ms = [], 0.0
+    begun = [at_ms for at_ms, fact in performance.facts if isinstance(fact, ReplyBegun)]
+    for number, ((named, _), part) in enumerate(zip(turns, says, strict=True)):
+        if named or part.start_ms <= open_until_ms:
+            expected.append(f"number {number}")
+            over_ms = next(at_ms for at_ms in begun if at_ms > part.start_ms) + 500
+            open_until_ms = over_ms + 3000
+        elif part.start_ms <= open_until_ms + 300:
+            return  # on the edge: the reply's end is not known so exactly here
+    assert said(performance) == expected
+    assert {messages[-1].content for messages in rehearsal.model.asked} == set(expected)
+
+
+# ---- push to talk ----
+
+
+def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
+    for press_ms, release_ms in spans:
+        rehearsal.at(press_ms, lambda: rehearsal.session.talk(on=True))
+        rehearsal.at(release_ms, lambda: rehearsal.session.talk(on=False))
+
+
+def test_the_turn_is_what_was_said_while_the_key_was_held() -> None:
+    rehearsal = Rehearsal(
+        [
+            Says(200, 700, "not for you"),
+            Says(1500, 2500, "what time"),
+            Says(3500, 4000, "is it"),
+            Says(5000, 9000, "no"),
+        ],
+        length_ms=10000,
+        turns=HELD,
+        key=TalkKey(),
+    )
+    held(rehearsal, (1400, 4300))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    assert record.speech_end_ms == pytest.approx(4000, abs=40)
+    assert record.endpoint_ms == pytest.approx(4300, abs=21), "the pause of a second ended nothing, the release did"
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms < 360, "the reply was prepared before the release"
+
+
+@pytest.mark.parametrize("late_ms", [0, 60, 140])
+def test_what_was_said_up_to_the_release_is_in_the_turn_however_late_it_comes(late_ms: int) -> None:
+    """The key is let go when the last word is over; the last frames have not come by then."""
+    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, key=TalkKey())
+
+    def release() -> None:
+        session = rehearsal.session
+        session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
+        session.talk(on=False)
+
+    rehearsal.at(900, lambda: rehearsal.session.talk(on=True))
+    rehearsal.at(2000 - late_ms, release)
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    speech_end = [float(entry.split()[1]) / 16 for entry in record.told if entry.startswith("submitted")]
+    assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
+
+
+def test_a_touch_is_no_turn_but_stops_a_reply() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
+        replies=["Once upon a time there was a king who had three sons and a castle."],
+        turns=HELD,
+        key=TalkKey(),
+    )
+    held(rehearsal, (400, 1600), (4100, 4160))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["interrupted", "cleared"]
+    assert said(performance) == ["tell me a story"]
+
+
+def test_a_key_let_go_too_soon_and_pressed_again_goes_on() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, key=TalkKey())
+    rehearsal.transcriber.delay_ms = 300
+    held(rehearsal, (400, 1500), (1600, 2600))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it in paris"]
+    assert rehearsal.model.asked[-1][-1].content == "what time is it in paris"
+
+
+def test_a_key_held_in_silence_is_nothing() -> None:
+    rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, key=TalkKey())
+    held(rehearsal, (500, 2000))
+    performance = rehearsal.perform()
+    assert performance.records == []
+    assert said(performance) == []
+    assert performance.told(SpeechStarted) == []
+
+
+# ---- what else a person can do ----
+
+
+def test_the_last_reply_is_said_again_without_asking_anybody() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
+    again: list[bool] = []
+    rehearsal.at(100, lambda: again.append(rehearsal.session.repeat()))
+    rehearsal.at(5000, lambda: again.append(rehearsal.session.repeat()))
+    performance = rehearsal.perform()
+    assert again == [False, True]
+    assert len(rehearsal.model.asked) == 1
+    assert rehearsal.voice.spoken == ["It is ten o'clock.", "Anything else?"] * 2
+    last = performance.records[-1]
+    assert (last.outcome, last.response_latency_ms, last.no_latency_reason) == ("answered", None, "repeated")
+    texts = [item.text for item in performance.conversation.items if isinstance(item, Answered)]
+    assert texts == ["It is ten o'clock. Anything else?"] * 2
+
+
+def test_a_reply_that_plays_begins_anew() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
+    rehearsal.at(2600, lambda: [rehearsal.session.repeat()])
+    performance = rehearsal.perform()
+    (cut,) = performance.told(ReplyCut)
+    assert isinstance(cut, ReplyCut)
+    assert cut.why == "requested"
+    assert [record.outcome for record in performance.records] == ["interrupted", "answered"]
+    assert len(rehearsal.model.asked) == 1
+
+
+def test_typed_text_is_answered_and_is_no_latency() -> None:
+    rehearsal = Rehearsal([])
+    rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
+    rehearsal.at(600, lambda: rehearsal.session.type("   "))
+    performance = rehearsal.perform()
+    assert performance.conversation.items[0] == Said(performance.conversation.items[0].id, "what time is it", False)
+    (record,) = performance.records
+    assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
+
+
+def test_typed_behind_words_that_are_still_to_come_keeps_the_order() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
+    rehearsal.transcriber.delay_ms = 800
+    rehearsal.at(2100, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it", "and the sky"]
+    assert asked(rehearsal)[-1] == "and the sky"
+    taken = [fact.origin for fact in performance.told(TurnTaken) if isinstance(fact, TurnTaken)]
+    assert taken == ["spoken", "requested"]

@@ -1,0 +1,73 @@
+"""What a client says to a server: the Realtime protocol's events as text. Pure."""
+
+import binascii
+import json
+
+from audio.units import Pcm
+
+Detection = dict[str, object] | None
+"""How the server is to find turns; None: the client says when one is over."""
+
+
+def update_session(detection: Detection) -> str:
+    """What this client can, and how turns are found. `detection`: as the server showed it, or None."""
+    repartee = {"duck": True, "playout": True}
+    return _text("session.update", session={
+        "type": "realtime", "repartee": repartee, "audio": {"input": {"turn_detection": detection}},
+    })  # fmt: skip
+
+
+def append(pcm: Pcm) -> str:
+    """Sound: int16 (n,) at 24 kHz."""
+    sound = binascii.b2a_base64(pcm.astype("<i2", copy=False).tobytes(), newline=False).decode("ascii")
+    return f'{{"type":"input_audio_buffer.append","audio":"{sound}"}}'
+
+
+def commit() -> str:
+    """What was said is a turn."""
+    return _text("input_audio_buffer.commit")
+
+
+def clear() -> str:
+    """What was said is to be forgotten."""
+    return _text("input_audio_buffer.clear")
+
+
+def typed(words: str) -> str:
+    """A message of the person's that was not spoken."""
+    content = [{"type": "input_text", "text": words}]
+    return _text("conversation.item.create", item={"type": "message", "role": "user", "content": content})
+
+
+def answer() -> str:
+    """An answer is wanted."""
+    return _text("response.create")
+
+
+def cancel(response: str) -> str:
+    """Stop this reply, which is being made or still played."""
+    return _text("response.cancel", response_id=response)
+
+
+def silence() -> str:
+    """Stop what is being played."""
+    return _text("output_audio_buffer.clear")
+
+
+def playout(
+    response: str,
+    played_ms: float,
+    *,
+    finished: bool,
+    latency_ms: float | None = None,
+    device_ms: float | None = None,
+) -> str:
+    """So much of a reply was played. `latency_ms` and `device_ms`: see docs/protocol.md."""
+    measured = {"latency_ms": latency_ms, "device_ms": device_ms}
+    told = {name: round(ms, 3) for name, ms in measured.items() if ms is not None}
+    played_ms = round(max(0.0, played_ms), 3)
+    return _text("repartee.playout", response_id=response, played_ms=played_ms, finished=finished, **told)
+
+
+def _text(kind: str, **fields: object) -> str:
+    return json.dumps({"type": kind, **fields}, separators=(",", ":"))
