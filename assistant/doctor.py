@@ -18,14 +18,17 @@ from assistant.doctor_process import Answer, Clinic
 from assistant.doctor_report import Report, refused_json
 from assistant.doctor_screen import show
 from assistant.doctor_servers import endpoints_section, servers_of, servers_section
+from assistant.doctor_tools import tools_section
+from assistant.settings import Settings
 
 LIMIT_S = 18.0
 """For everything. What has not begun by then is left out, and said to be."""
 
 ENDPOINT_LIMIT_S = 16.0
+TOOLS_LIMIT_S = 14.0
 SERVERS_LIMIT_S = 3.0
 AT_ONCE = 4
-"""Endpoints asked at once."""
+"""Endpoints and tool servers asked at once."""
 
 
 def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, as_json: bool) -> int:
@@ -62,11 +65,11 @@ async def examine(loaded: Loaded, config: Path | None, overrides: Sequence[str],
     settings = loaded.settings
     async with asyncio.TaskGroup() as tasks:
         # What waits for a network does so beside what computes; what computes takes turns.
-        network = tasks.create_task(_network(clinic, len(settings.llm.endpoints)), name="endpoints")
+        network = tasks.create_task(_network(clinic, settings), name="endpoints")
         sound = tasks.create_task(devices(clinic), name="devices")
         packages = await versions(clinic)
         speech = await engines(clinic, settings)
-    servers, answers = network.result()
+    servers, answers, tools = network.result()
     seen = servers_of(servers)
     return Report(
         program_version(),
@@ -79,20 +82,28 @@ async def examine(loaded: Loaded, config: Path | None, overrides: Sequence[str],
             speech,
             servers_section(servers),
             endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
+            tools_section(settings.tools.servers, tools, settings.llm.endpoints),
             configuration(loaded),
         ),
     )
 
 
-async def _network(clinic: Clinic, endpoints: int) -> tuple[Answer, list[Answer]]:
-    """The servers on this machine, and each endpoint."""
+async def _network(clinic: Clinic, settings: Settings) -> tuple[Answer, list[Answer], list[Answer]]:
+    """The servers on this machine, each endpoint, and each tool server."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(index: int) -> Answer:
+    async def ask(what: str, limit_s: float) -> Answer:
         async with turns:
-            return await clinic.examine(f"endpoint {index}", ENDPOINT_LIMIT_S)
+            return await clinic.examine(what, limit_s)
 
     async with asyncio.TaskGroup() as tasks:
         servers = tasks.create_task(clinic.examine("servers", SERVERS_LIMIT_S), name="servers")
-        asked = [tasks.create_task(ask(index), name=f"endpoint {index}") for index in range(endpoints)]
-    return servers.result(), [task.result() for task in asked]
+        endpoints = [
+            tasks.create_task(ask(f"endpoint {index}", ENDPOINT_LIMIT_S), name=f"endpoint {index}")
+            for index in range(len(settings.llm.endpoints))
+        ]
+        tools = [
+            tasks.create_task(ask(f"tools {index}", TOOLS_LIMIT_S), name=f"tools {index}")
+            for index in range(len(settings.tools.servers))
+        ]
+    return servers.result(), [task.result() for task in endpoints], [task.result() for task in tools]

@@ -63,7 +63,9 @@ def main() -> None:
 
 
 def examine(what: str, config: str | None, overrides: list[str]) -> Found:
-    """`what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "conversation" or "STAGE ENGINE"."""
+    """`what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "conversation" or
+    "STAGE ENGINE".
+    """
     kind, *names = what.split()
     if kind == "servers":
         return _run(_servers())
@@ -74,8 +76,8 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     settings = load_settings(None if config is None else Path(config), os.environ, overrides).settings
     if kind == "conversation":
         return _run(_conversation(settings))
-    if kind == "endpoint":
-        return _run(_endpoint(settings, int(names[0])))
+    if look := {"endpoint": _endpoint, "tools": _tools}.get(kind):
+        return _run(look(settings, int(names[0])))
     measured = _run(_measured(settings, cast("Stage", kind), names[0]))
     return {**asdict(measured), "threads": _os_threads()}
 
@@ -122,6 +124,12 @@ async def _endpoint(settings: Settings, index: int) -> Found:
     from assistant.doctor_endpoints import probe  # noqa: PLC0415
 
     return asdict(await probe(settings, settings.llm.endpoints[index], os.environ))
+
+
+async def _tools(settings: Settings, index: int) -> Found:
+    from assistant.doctor_tools import probe  # noqa: PLC0415
+
+    return asdict(await probe(settings.tools.servers[index], os.environ))
 
 
 async def _imports(modules: list[str]) -> Found:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.endpoint_kinds import address_of
+from assistant.endpoint_kinds import address_of, headers_of
 from assistant.endpoint_settings import EndpointSection
 from assistant.engine_table import chat, key_of
 from assistant.handshake import shake_hands
@@ -71,8 +71,8 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
 async def _list(found: Probe, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
     """Raises LlmError, ValueError where it makes no sense to go on."""
     try:
-        key = key_of(endpoint, environ)
-        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S)
+        key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
+        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S, headers=headers)
     except LlmRefused as error:
         found.list_failure = str(error)  # some services list nothing and answer all the same
         return

@@ -71,7 +71,11 @@ def endpoint_findings(endpoint: EndpointSection, answer: Answer) -> list[Finding
     if failure and found.get("list_ms") is None and not found.get("list_failure"):
         return [_failed(name, endpoint, failure, facts)]
     key = (
-        "AWS credentials" if endpoint.on_aws else f"key in {endpoint.api_key_env}" if endpoint.api_key_env else "no key"
+        "AWS credentials"
+        if endpoint.on_aws
+        else f"key in {', '.join(endpoint.variables)}"
+        if endpoint.variables
+        else "no key"
     )
     findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
     if failure:

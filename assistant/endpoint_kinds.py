@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from llm.chat_template import ChatTemplate
 
 
-class Limits(TypedDict):
-    """What every client is told of waits and answers, as LlmSection has it."""
+class Common(TypedDict):
+    """What every client is told: waits and answers, as LlmSection has them, and what is the endpoint's own."""
 
     first_token_timeout_s: float
     token_gap_timeout_s: float
     connect_timeout_s: float
     max_tokens: int
     temperature: float
+    parameters: Mapping[str, object]
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class _Order:
 
     endpoint: EndpointSection
     key: str | None
-    limits: Limits
+    common: Common
 
 
 def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str]) -> ChatModel:
@@ -50,17 +52,30 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
             f"endpoint {endpoint.name}: the environment variable {endpoint.api_key_env} is not set; "
             "put the key there, or remove api_key_env if it needs none."
         )
-    limits = Limits(
+    common = Common(
         first_token_timeout_s=settings.first_token_timeout_s,
         token_gap_timeout_s=settings.token_gap_timeout_s,
         connect_timeout_s=settings.connect_timeout_s,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
+        parameters=endpoint.parameters.values,
+        headers=headers_of(endpoint, environ),
     )
     try:
-        return _MAKERS[endpoint.kind](_Order(endpoint, key or None, limits))
+        return _MAKERS[endpoint.kind](_Order(endpoint, key or None, common))
     except ImportError as error:
         raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
+
+
+def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[str, str]:
+    """The endpoint's own headers as they are sent. Raises ValueError: a variable that one of them names is not set."""
+    try:
+        return endpoint.headers.filled(environ)
+    except KeyError as error:
+        raise ValueError(
+            f"endpoint {endpoint.name}: the environment variable {error.args[0]} is not set; "
+            "put its value there, or take it out of headers."
+        ) from None
 
 
 def address_of(endpoint: EndpointSection) -> str:
@@ -83,7 +98,7 @@ def _openai(order: _Order) -> ChatModel:
     from llm.openai import OpenAIChat  # noqa: PLC0415
 
     endpoint = order.endpoint
-    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=order.key, **order.limits)
+    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=order.key, **order.common)
 
 
 def _tgi(order: _Order) -> ChatModel:
@@ -98,7 +113,7 @@ def _tgi(order: _Order) -> ChatModel:
         bos=endpoint.bos,
         now=_local_now,
         api_key=order.key,
-        **order.limits,
+        **order.common,
     )
 
 
@@ -117,7 +132,7 @@ def _triton(order: _Order) -> ChatModel:
         bos=endpoint.bos,
         now=_local_now,
         api_key=order.key,
-        **order.limits,
+        **order.common,
     )
 
 
@@ -138,7 +153,7 @@ def _grpc(order: _Order) -> ChatModel:
         keepalive_s=endpoint.keepalive_s or None,
         ca_file=Path(endpoint.ca_file).expanduser() if endpoint.ca_file else None,
         api_key=order.key,
-        **order.limits,
+        **order.common,
     )
 
 
@@ -158,7 +173,7 @@ def _sagemaker(order: _Order) -> ChatModel:
         region=endpoint.region or None,
         profile=endpoint.profile or None,
         url=endpoint.url or None,
-        **order.limits,
+        **order.common,
     )
 
 
@@ -179,7 +194,7 @@ def _bedrock(order: _Order) -> ChatModel:
         region=endpoint.region or None,
         profile=endpoint.profile or None,
         url=endpoint.url or None,
-        **order.limits,
+        **order.common,
     )
 
 

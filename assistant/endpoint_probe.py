@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from assistant.endpoint_figures import Answer, Measured
-from assistant.endpoint_kinds import address_of
+from assistant.endpoint_kinds import address_of, headers_of
 from assistant.endpoint_settings import EndpointSection
 from assistant.engine_table import chat
 from assistant.handshake import shake_hands
@@ -73,17 +73,17 @@ async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str]) -> M
         problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
         return Measured(endpoint, "not asked: no key", problem)
     try:
-        address = address_of(endpoint)
+        address, headers = address_of(endpoint), headers_of(endpoint, environ)
     except ValueError as error:
         return Measured(endpoint, "not asked", str(error))
     if endpoint.kind != "openai":
         return Measured(endpoint, f"{endpoint.kind} lists no models", address=address)
-    return await _listed(endpoint, address, key)
+    return await _listed(endpoint, address, key, headers)
 
 
-async def _listed(endpoint: EndpointSection, address: str, key: str | None) -> Measured:
+async def _listed(endpoint: EndpointSection, address: str, key: str | None, headers: Mapping[str, str]) -> Measured:
     try:
-        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S)
+        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
     except (LlmError, ValueError) as error:
         return Measured(endpoint, "no answer", str(error), address)
     answers = f"answers in {listing.round_trip_ms:.0f} ms"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from assistant.setting_keys import About, Section
+from assistant.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
 
 EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock"]
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
@@ -40,6 +41,9 @@ NEEDED_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
         "bedrock": ("name", "model"),
     }
 )
+
+WITHOUT_FUNCTIONS: tuple[EndpointKind, ...] = ("tgi", "triton", "grpc")
+"""Kinds that know no calls of functions: they refuse whatever offers some. So do those asked by template."""
 
 _SOME_KINDS = frozenset(key for keys in OWN_KEYS.values() for key in keys)
 _AWS_REGION = re.compile(r"([a-z]{2,}(-[a-z]+)+-[0-9]+)?")
@@ -138,6 +142,17 @@ class EndpointSection(Section):
     latency: Annotated[
         BedrockLatency, About("optimized asks for the quicker variant, where model and region have one.")
     ] = "standard"
+    parameters: Annotated[
+        Parameters,
+        About("Further fields of each request, as the service names them; they go before ours (docs/endpoints.md)."),
+    ] = NO_PARAMETERS
+    headers: Annotated[
+        Headers,
+        About(
+            "Further headers of each request; ${NAME} in a value is an environment variable, for secrets.",
+            private=True,
+        ),
+    ] = NO_HEADERS
     latitude: Annotated[
         float,
         About("Where it stands, for policy geo; 0 with longitude 0: not known.", unit="degrees", low=-90, high=90),
@@ -155,9 +170,19 @@ class EndpointSection(Section):
     price_out_per_million: Annotated[float, About("Price of a million tokens of answers.", low=0, high=100000)] = 0.0
 
     @property
+    def takes_functions(self) -> bool:
+        """Whether the model can be offered functions by it."""
+        return self.kind not in WITHOUT_FUNCTIONS and not self.template
+
+    @property
     def placed(self) -> bool:
         """Whether it is known where it stands."""
         return bool(self.latitude or self.longitude)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables it needs."""
+        return ((self.api_key_env,) if self.api_key_env else ()) + self.headers.variables
 
     @property
     def on_aws(self) -> bool:

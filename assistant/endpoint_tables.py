@@ -8,6 +8,9 @@ from assistant.endpoint_settings import EndpointSection
 from assistant.toml_lines import lines_of_tables
 
 _HEADER = f"[[{ENDPOINTS}]]"
+_INSIDE = f"[{ENDPOINTS}."
+"""How the header begins of a table that belongs to the endpoint before it, as its headers."""
+
 _DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
 
 
@@ -28,8 +31,10 @@ def with_table(text: str, endpoint: EndpointSection) -> str:
 def without_table(text: str, index: int) -> str:
     """The text without its n-th endpoint, counted from 0.
 
-    What goes is the table from its header to its last key, and the empty lines before it. Comments before it and
-    after it stay: they may be about something else. Raises ValueError where there is no such table.
+    What goes is the table from its header to its last key, with the tables inside it, and the empty lines before it.
+    Comments before it and after it stay: they may be about something else.
+
+    Raises ValueError where there is no such table.
     """
     tables = lines_of_tables(text)
     headers = [number for number, table in tables if table == _HEADER]
@@ -37,7 +42,8 @@ def without_table(text: str, index: int) -> str:
         raise ValueError(f"there is no {_HEADER} number {index + 1}")
     lines = text.split("\n")
     first = headers[index] - 1
-    end = next((number - 1 for number, _ in tables if number - 1 > first), len(lines))
+    after = (number - 1 for number, table in tables if number - 1 > first and not table.startswith(_INSIDE))
+    end = next(after, len(lines))
     while end > first + 1 and _says_nothing(lines[end - 1]):
         end -= 1
     while first > 0 and not lines[first - 1].strip():

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from assistant.config import ConfigError, Loaded
 from assistant.config_edit import ConfigFile, file_to_edit
+from assistant.endpoint_kinds import headers_of
 from assistant.endpoint_settings import EndpointSection
 from assistant.endpoint_wanted import Wanted
 from assistant.local_servers import HANDLES, RESERVED, described, handles, nothing_found, offers, shortened
@@ -57,7 +58,7 @@ async def add(
     if wanted.url is None:
         server = _picked(await discover(ports), wanted, ports)
         _say(console, f"found: {described(server)}")
-        if wanted.api_key_env:
+        if wanted.section().variables:
             server = await _asked(replace(wanted, url=server.url), environ, console)
     else:
         server = await _asked(wanted, environ, console)
@@ -128,7 +129,7 @@ def _picked(found: Sequence[FoundServer], wanted: Wanted, ports: Sequence[int]) 
 
 
 def _opens(server: FoundServer, wanted: Wanted) -> bool:
-    return server.needs_key and bool(wanted.api_key_env)
+    return server.needs_key and bool(wanted.section().variables)
 
 
 async def _asked(wanted: Wanted, environ: Mapping[str, str], console: Console) -> FoundServer:
@@ -140,11 +141,16 @@ async def _asked(wanted: Wanted, environ: Mapping[str, str], console: Console) -
         return _at_their_word(wanted, ConfigError([problem]), console)
     name = wanted.name or "new"
     try:
-        listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S)
+        headers = headers_of(wanted.section(), environ)
+    except ValueError as error:
+        return _at_their_word(wanted, ConfigError([str(error)]), console)
+    try:
+        listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
         if listing.models is None and urlsplit(url).path in {"", "/"} and "?" not in url:
             # People give the address that a browser would take.
             longer = url.rstrip("/") + "/v1"
-            if (below := await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S)).models is not None:
+            below = await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
+            if below.models is not None:
                 _say(console, f"its models are listed at {longer}: that is taken for the address")
                 url, listing = longer, below
     except ValueError as error:
@@ -199,8 +205,10 @@ def _next_after_add(file: ConfigFile, endpoint: EndpointSection, environ: Mappin
     if count > 1:
         alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}` asks this one alone"
         _say(console, f"it is the last of {count} endpoints; {alone}")
-    if endpoint.api_key_env and not environ.get(endpoint.api_key_env):
-        _say(console, f"before the next start, put its key into {endpoint.api_key_env}", style="yellow")
+    for name in endpoint.variables:
+        if not environ.get(name):
+            what = "its key" if name == endpoint.api_key_env else "what its headers need"
+            _say(console, f"before the next start, put {what} into {name}", style="yellow")
     _say_of_variable(environ, console)
 
 

@@ -1,6 +1,6 @@
 """Three endpoints on real sockets: one dies, one is slow now and then, a minute of silence passes.
 
-    python -m bench.failover [--turns 1000] [--at-once 8] [--silence-s 60]
+    python -m bench.failover [--scenes death tail silence] [--turns 1000] [--at-once 8] [--silence-s 60]
 
 The servers are `bench.controlled_llm`, 100, 150 and 200 ms to the first token, in this process; the client is the
 program's own router. Prints one table. Times are from the question to the first token.
@@ -9,7 +9,7 @@ program's own router. Prints one table. Times are from the question to the first
 import argparse
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +21,7 @@ from llm.openai import OpenAIChat
 from llm.router import Router
 from llm.routing import Endpoint, Policy, Routing
 
+SCENES = ("death", "tail", "silence")
 TTFTS_MS = (100.0, 150.0, 200.0)
 QUESTION = (Message("system", "You are terse. " * 40), Message("user", "what is the tallest mountain"))
 USUAL = Manner(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
@@ -39,6 +40,7 @@ class Served:
         self.url = ""
         self._llm = ControlledLlm(manner, self.answers.append, seed=seed)
         self._open: set[asyncio.StreamWriter] = set()
+        self._quiet = asyncio.Event()
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -57,12 +59,22 @@ class Served:
         for writer in self._open:
             writer.transport.abort()
 
+    async def gone(self) -> None:
+        """Killed, and nothing of it runs any more."""
+        self.kill()
+        if self._open:
+            async with asyncio.timeout(5):
+                await self._quiet.wait()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
+        self._quiet.clear()
         try:
             await self._llm.serve(reader, writer)
         finally:
             self._open.discard(writer)
+            if not self._open:
+                self._quiet.set()
 
 
 @dataclass(slots=True)
@@ -104,7 +116,7 @@ async def served(manners: Sequence[Manner]) -> AsyncGenerator[list[Served]]:
         yield servers
     finally:
         for server in servers:
-            server.kill()
+            await server.gone()
 
 
 @asynccontextmanager
@@ -204,28 +216,32 @@ def row(name: str, turns: Turns) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-async def run(count: int, at_once: int, silence_s: float) -> None:
+async def run(scenes: Collection[str], count: int, at_once: int, silence_s: float) -> None:
     """Play the scenes and print the table."""
     print("| scene | answered | lost | p50 ms | p99 ms | longest ms | tokens in vain |\n|---|---|---|---|---|---|---|")
-    print(row("the nearest of three dies in the middle of ten turns", await dying()))
-    print(row("the same, but it falls silent", await dying(silently=True)))
-    print(row("5 % of the nearest 1500 ms late, hedged", await slow_now_and_then(count, at_once)))
-    print(row("the same, not hedged", await slow_now_and_then(count, at_once, hedge_share=0.0)))
-    usual, warm = await after_silence(silence_s, warm=True)
-    _, cold = await after_silence(silence_s, warm=False)
-    print(row("turns without a pause, 150 ms to connect", usual))
-    print(row(f"the first after {silence_s:g} s of silence", warm))
-    print(row("the same, connections not seen to", cold))
+    if "death" in scenes:
+        print(row("the nearest of three dies in the middle of ten turns", await dying()))
+        print(row("the same, but it falls silent", await dying(silently=True)))
+    if "tail" in scenes:
+        print(row("5 % of the nearest 1500 ms late, hedged", await slow_now_and_then(count, at_once)))
+        print(row("the same, not hedged", await slow_now_and_then(count, at_once, hedge_share=0.0)))
+    if "silence" in scenes:
+        usual, warm = await after_silence(silence_s, warm=True)
+        _, cold = await after_silence(silence_s, warm=False)
+        print(row("turns without a pause, 150 ms to connect", usual))
+        print(row(f"the first after {silence_s:g} s of silence", warm))
+        print(row("the same, connections not seen to", cold))
 
 
 def main() -> None:
     """Run the bench."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES, help="some of them; a minute each")
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=8)
     parser.add_argument("--silence-s", type=float, default=60.0)
     options = parser.parse_args()
-    asyncio.run(run(options.turns, options.at_once, options.silence_s))
+    asyncio.run(run(options.scenes, options.turns, options.at_once, options.silence_s))
 
 
 if __name__ == "__main__":

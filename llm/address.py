@@ -5,6 +5,14 @@ from collections.abc import Mapping
 
 import httpx
 
+_OURS = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+        *("host", "te", "traceparent", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""Headers on which the reading of an answer, or HTTP itself, depends."""
+
 
 def base_url_of(endpoint: str, url: str, *, route: str, example: str = "http://127.0.0.1:8000/v1") -> httpx.URL:
     """`url` without trailing slash, fragment and `route` (people paste either form); its query is kept.
@@ -38,6 +46,17 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def checked_headers(endpoint: str, headers: Mapping[str, str], *, keyed: bool) -> Mapping[str, str]:
+    """Headers that somebody wrote for an endpoint, once it is known that they can be sent.
+
+    `keyed`: the request has an authorization of its own. Raises ValueError, without showing a value.
+    """
+    for name in headers:
+        if name.lower() in _OURS or (keyed and name.lower() == "authorization"):
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
+    return headers
 
 
 def request_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,24 +1,33 @@
 """`bedrock`: Amazon's models and those of others, by ConverseStream or by InvokeModelWithResponseStream."""
 
-import json
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, Unpack, get_args
 
 from llm.answer import Answer
 from llm.aws_request import BEDROCK
 from llm.aws_service import AwsService, AwsSettings, path_part
-from llm.bedrock_request import BedrockOptions, anthropic_body, converse_body, llama_body
+from llm.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
 from llm.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
-from llm.paced import Pace, paced
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.paced import Arriving, Reading, paced
 from llm.refusal import refuse_functions
+from llm.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.stops import Stopping
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
 Latency = Literal["standard", "optimized"]
 Prompt = Callable[[Sequence[Message]], str]
+
+OURS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "": frozenset({"messages", "system", "toolConfig"}),
+        "anthropic": frozenset({"messages", "system", "tools", "tool_choice"}),
+        "llama": frozenset({"prompt"}),
+    }
+)
+"""Fields that no parameter may be, by family; "" is Converse."""
 
 
 class BedrockChat:
@@ -39,10 +48,9 @@ class BedrockChat:
         stops: Sequence[str] = (),
         cache: bool = False,
         latency: Latency = "standard",
-        first_token_timeout_s: float = 8.0,
-        token_gap_timeout_s: float = 5.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[AwsSettings],
     ) -> None:
         """Args:
@@ -54,6 +62,8 @@ class BedrockChat:
             stops: Where such a text ends, at the latest: it is cut there, and the request closed.
             cache: Mark the system prompt as worth keeping: see `BedrockOptions`.
             latency: "optimized" asks for the variant that answers sooner, where model and region have one.
+            parameters: Further fields of each request: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
+                `guardrailConfig`), or of the model's own format.
 
         Raises ValueError, naming the endpoint and the setting, for what can never work.
         """
@@ -67,13 +77,13 @@ class BedrockChat:
         self._stops = tuple(stops)
         is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
         self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
+        self._parameters = checked(name, parameters, ours=OURS[self._family])
         self._headers: dict[str, str] = {}
         if self._family and is_optimized:
             self._headers["x-amzn-bedrock-performanceconfig-latency"] = "optimized"
         last = "converse-stream" if api == "converse" else "invoke-with-response-stream"
         self._route = f"/model/{path_part(model)}/{last}"
         self._service = AwsService(name, BEDROCK, model, settings)
-        self._pace = Pace(name, self._service.where, first_token_timeout_s, token_gap_timeout_s)
 
     @property
     def detail(self) -> str:
@@ -85,30 +95,25 @@ class BedrockChat:
         """Have credentials and two idle connections ready; again later to keep them. Never fails."""
         await self._service.load()
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
-        if self._family == "llama":
-            why = "Llama by api invoke takes no functions: use api converse, or no tools"
-            refuse_functions(self.name, options, why)
-        private = texts_of(messages)
-        answer = Answer(self.name)
-        meaning = self._meaning(answer, options, private)
-        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
-        reading = Stopping(self.name, stream, self._stops, waiting=False)
-        arriving = self._service.post(
-            self._route,
-            self._body(messages, options),
-            headers=self._headers,
-            unsigned=options.headers,
-            private=private,
-        )
-        async with aclosing(paced(arriving, reading, self._pace)) as events:
-            async for event in events:
-                yield event
+        return paced(lambda: self._ask(messages, options), self._service.pace)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        if self._family == "llama":
+            why = "Llama by api invoke takes no functions: use api converse, or no tools"
+            refuse_functions(self.name, options, why)
+        private = self._service.private(messages)
+        answer = Answer(self.name)
+        meaning = self._meaning(answer, options, private)
+        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        fields = merged(self._fields(messages, options), self._parameters)
+        arriving = self._service.post(self._route, fields, options, private, self._headers)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
 
     def _meaning(self, answer: Answer, options: ChatOptions, private: Sequence[str]) -> Meaning:
         match self._family:
@@ -119,14 +124,12 @@ class BedrockChat:
             case _:
                 return Converse(answer, may_call=options.choice != "none")
 
-    def _body(self, messages: Sequence[Message], options: ChatOptions) -> bytes:
+    def _fields(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
         if self._family == "anthropic":
-            body = anthropic_body(messages, options, self._fixed)
-        elif self._prompt is not None and self._family == "llama":
-            body = llama_body(self._prompt(messages), options, self._fixed)
-        else:
-            body = converse_body(messages, options, self._fixed)
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            return anthropic_body(messages, options, self._fixed)
+        if self._prompt is not None and self._family == "llama":
+            return llama_body(self._prompt(messages), options, self._fixed)
+        return converse_body(messages, options, self._fixed)
 
 
 def _one_of(name: str, setting: str, value: str, allowed: Sequence[str]) -> str:

@@ -23,7 +23,9 @@ OPEN_MOST_CHEAP_S = 60.0
 """Twice as long each time, up to these: trying one that is silent costs a turn some time and a prompt."""
 
 CALM_S = 120.0
-"""So long without an opening, the next one is short again."""
+CALM_ANSWERS = 50
+"""So long without an opening, or after so many answers, the next one is short again: of many conversations at once,
+some that are slow by chance would else add up to minutes."""
 
 PROBE_S = 15.0
 """A question to a half-open endpoint of which nothing was heard for so long is forgotten."""
@@ -46,6 +48,7 @@ class Breaker:
     _open_until_s: float | None = None
     _open_for_s: float = OPEN_S
     _opened_at_s: float | None = None
+    _answers: int = 0  # since it opened
     _probe_at_s: float | None = None
 
     def state(self, now_s: float) -> State:
@@ -57,6 +60,11 @@ class Breaker:
     def closed(self, now_s: float) -> bool:
         """It may be asked like any other."""
         return self.state(now_s) == "closed"
+
+    @property
+    def doubted(self) -> bool:
+        """The last that was heard of it is a failure."""
+        return self._in_a_row > 0
 
     def wants_probe(self, now_s: float) -> bool:
         """It may be asked once, to see whether it has recovered."""
@@ -77,11 +85,14 @@ class Breaker:
         if self._probe_at_s == asked_at_s:
             self._probe_at_s = None
 
-    def succeeded(self) -> None:
-        """It answered."""
+    def succeeded(self, asked_at_s: float) -> None:
+        """It answered a question of then."""
         self._in_a_row = 0
         self._probe_at_s = None
+        self._answers += 1
         if self._open_until_s is not None:
+            if self._before_it_opened(asked_at_s):
+                self._answers = CALM_ANSWERS  # a false alarm: it was working all the time
             self._open_until_s = None
             self._recent.clear()
         self._recent.append(False)
@@ -94,6 +105,8 @@ class Breaker:
             took_s: From the asking until then.
             surely: Nobody is there, or it has wasted a turn's time: opens at once. Else it may have been chance.
         """
+        if self._open_until_s is not None and self._before_it_opened(now_s - took_s):
+            return  # the same trouble, not a further one
         self.cheap = took_s <= CHEAP_S
         self._in_a_row += 1
         self._recent.append(True)
@@ -102,8 +115,13 @@ class Breaker:
         if half_open or surely or self._in_a_row >= IN_A_ROW or sum(self._recent) >= OF_RECENT:
             self._open(now_s)
 
+    def _before_it_opened(self, asked_at_s: float) -> bool:
+        return self._opened_at_s is not None and asked_at_s < self._opened_at_s
+
     def _open(self, now_s: float) -> None:
         calm = self._opened_at_s is None or now_s - self._opened_at_s > max(CALM_S, 2 * self._open_for_s)
+        calm = calm or self._answers >= CALM_ANSWERS
+        self._answers = 0
         most_s = OPEN_MOST_CHEAP_S if self.cheap else OPEN_MOST_S
         self._open_for_s = OPEN_S if calm else min(most_s, 2 * self._open_for_s)
         self._opened_at_s = now_s

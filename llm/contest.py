@@ -273,7 +273,7 @@ class Contest:
             health.afresh(now_s, took_s)
         else:
             health.first_token(now_s, took_s)
-        breaker.succeeded()
+        breaker.succeeded(request.asked_at_s)
         self._winner = request.number
         effects: list[Effect] = [*self._close_all(now_s), self._tried(request, "answered", now_s)]
         if not request.leads:

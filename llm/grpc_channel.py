@@ -77,7 +77,11 @@ class GrpcChannel:
         self.where = f"{'grpcs' if secure else 'grpc'}://{self._target}"
         self._endpoint = endpoint
         self._model = model
-        self._secrets = () if api_key is None else (api_key,)
+        for name in headers:
+            if name.lower().startswith("grpc-") or name.lower().endswith("-bin"):
+                raise ValueError(
+                    f"llm endpoint {endpoint!r}: headers: {name} has a meaning of gRPC's own: leave it out"
+                )
         # gRPC refuses names of headers that are not in lower case.
         own = own_headers(endpoint, api_key, headers).items()
         self._metadata = tuple((name.lower(), value) for name, value in own)
@@ -187,7 +191,7 @@ class GrpcChannel:
             model=self._model,
             connected=connected,
             begun=begun,
-            private=(*self._secrets, *private),
+            private=private,
         )
 
 

@@ -3,14 +3,15 @@
 import itertools
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal, Unpack, get_args
 
+from llm.address import checked_headers
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.grpc_channel import GrpcChannel
+from llm.http_service import HttpSettings
+from llm.http_stream import CONNECT_TIMEOUT_S
 from llm.kserve_messages import (
     SERVER_READY,
     SERVER_READY_REQUEST,
@@ -29,8 +30,9 @@ from llm.kserve_stream import (
     TEXT_OUTPUT,
     KserveStream,
 )
-from llm.paced import Pace, paced
+from llm.paced import Arriving, Pace, Reading, paced
 from llm.refusal import refuse_functions
+from llm.request_body import NO_PARAMETERS, Parameters, checked
 from llm.stops import Stopping
 
 Backend = Literal["vllm", "tensorrt_llm"]
@@ -41,7 +43,13 @@ DEFAULT_MAX_TOKENS = 512
 STATUS_CODES = ("triton_grpc_error", "true")
 """Asks Triton (from 24.08 on) to end a failed stream with a status code, which says more than a sentence."""
 
-Parameter = str | int | float | bool
+OURS = frozenset(
+    {
+        *("text_input", "stream", "exclude_input_in_output", "sampling_parameters"),
+        *("return_finish_reason", "return_num_input_tokens", "return_num_output_tokens"),
+    }
+)
+"""Inputs that no parameter may be."""
 
 _FLOATS = frozenset(
     {"temperature", "top_p", "length_penalty", "repetition_penalty", "presence_penalty", "frequency_penalty"}
@@ -69,17 +77,13 @@ class TritonGrpcChat:
         stops: Sequence[str] = (),
         version: str = "",
         backend: Backend = "vllm",
-        api_key: str | None = None,
-        first_token_timeout_s: float = 8.0,
-        token_gap_timeout_s: float = 5.0,
-        connect_timeout_s: float = 3.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
-        parameters: Mapping[str, Parameter] = MappingProxyType({}),
+        parameters: Parameters = NO_PARAMETERS,
         details: bool = False,
-        headers: Mapping[str, str] | None = None,
         keepalive_s: float | None = None,
         ca_file: Path | None = None,
+        **settings: Unpack[HttpSettings],
     ) -> None:
         """`url`: grpc://host:8001, or grpcs:// (https://) for TLS.
 
@@ -111,24 +115,27 @@ class TritonGrpcChat:
         self._prompt = prompt
         self._stops = tuple(stops)
         self._details = details
-        self._parameters: dict[str, Parameter] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS, **parameters}
+        ours: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
         if temperature is not None:
-            self._parameters["temperature"] = float(temperature)
+            ours["temperature"] = float(temperature)
+        self._parameters = ours | checked(name, parameters, ours=OURS, flat=backend == "tensorrt_llm")
         # A key read from a file or a shell often ends in a newline.
-        self._key = (api_key or "").strip() or None
+        key = (settings.get("api_key") or "").strip() or None
+        own_headers = checked_headers(name, settings.get("headers", {}), keyed=key is not None)
+        self._secrets = (*own_headers.values(), *(() if key is None else (key,)))
         self._run = secrets.token_hex(4)  # the server has other clients, too
         self._requests = itertools.count(1)
         self._channel = GrpcChannel(
             name,
             url,
             model=model,
-            api_key=self._key,
-            headers=headers or {},
-            connect_timeout_s=connect_timeout_s,
+            api_key=key,
+            headers=own_headers,
+            connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
             keepalive_s=keepalive_s,
             ca_file=ca_file,
         )
-        self._pace = Pace(name, self._channel.where, first_token_timeout_s, token_gap_timeout_s)
+        self._pace = Pace.of(name, self._channel.where, settings)
         self._inputs("", None)  # a parameter that cannot be sent is known now
 
     @property
@@ -140,33 +147,27 @@ class TritonGrpcChat:
         """Have the connection ready; again later (when speech starts) to see that it still stands. Never fails."""
         await self._channel.warm(SERVER_READY, SERVER_READY_REQUEST)
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        why = "a Triton model takes no functions: use a service that does, or no tools"
-        refuse_functions(self.name, options, why)
-        texts = texts_of(messages)
-        private = texts if self._key is None else (*texts, self._key)
-        request_id = f"repartee-{self._run}-{next(self._requests)}"
-        stream = KserveStream(
-            self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
-        )
-        reading = Stopping(self.name, stream, self._stops, waiting=False)
-        request = request_bytes(
-            self._model,
-            self._version,
-            request_id,
-            self._inputs(self._prompt(messages), options.max_tokens),
-            self._outputs,
-        )
-        metadata = (STATUS_CODES, *options.headers.items())
-        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
-        async with aclosing(paced(arriving, reading, self._pace)) as events:
-            async for event in events:
-                yield event
+        return paced(lambda: self._ask(messages, options), self._pace)
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent; bounded in time."""
         await self._channel.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        why = "a Triton model takes no functions: use a service that does, or no tools"
+        refuse_functions(self.name, options, why)
+        private = (*texts_of(messages), *self._secrets)
+        request_id = f"repartee-{self._run}-{next(self._requests)}"
+        stream = KserveStream(
+            self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
+        )
+        inputs = self._inputs(self._prompt(messages), options.max_tokens)
+        request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)
+        metadata = (STATUS_CODES, *options.headers.items())
+        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
 
     @property
     def _outputs(self) -> tuple[str, ...]:
@@ -191,14 +192,16 @@ class TritonGrpcChat:
         return inputs + [_tensor(self.name, name, value, shape) for name, value in parameters.items()]
 
 
-def _tensor(endpoint: str, name: str, value: Parameter, shape: tuple[int, ...]) -> InputTensor:
+def _tensor(endpoint: str, name: str, value: object, shape: tuple[int, ...]) -> InputTensor:
     """A parameter as an input of its own. Raises ValueError for a number that does not fit."""
     if isinstance(value, bool):
         return flag_tensor(name, value, shape)
     if isinstance(value, str):
         return text_tensor(name, value, shape)
     if isinstance(value, float) or name in _FLOATS:
+        assert isinstance(value, int | float)
         return float_tensor(name, value, shape)
+    assert isinstance(value, int)  # the parameters were checked
     try:
         return int_tensor(name, value, shape, datatype="UINT64" if name in _WIDE else "INT32")
     except ValueError as error:

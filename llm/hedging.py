@@ -3,6 +3,9 @@
 A hedge costs its prompt twice. The budget is a share of the questions and of their tokens: no hedge begins that would
 exceed it, neither over everything so far nor over the last hundred questions. Among those the share of the tokens may
 grow afterwards, where long questions leave the hundred and short ones follow.
+
+One hedge is in hand from the start, before any was earned: an endpoint may fall silent early, too. It is an advance and
+no gift: the next begins when both are paid for.
 """
 
 from collections import deque
@@ -101,8 +104,14 @@ class HedgeBudget:
 
     def may_hedge(self, question: Question, extra_tokens: int, *, exploring: bool = False) -> bool:
         """Whether it may be asked twice, at a cost of at most `extra_tokens`."""
-        if question.hedged or self.share <= 0:
+        return not question.hedged and self.affords(extra_tokens, exploring=exploring)
+
+    def affords(self, extra_tokens: int, *, exploring: bool = False) -> bool:
+        """Whether some question may be asked twice now."""
+        if self.share <= 0:
             return False
+        if not self.hedges and not exploring:
+            return True
         hedged, explored = sum(past.hedged for past in self._recent), sum(past.explored for past in self._recent)
         if exploring and explored + 1 > EXPLORING_SHARE * self.share * len(self._recent):
             return False

@@ -29,6 +29,9 @@ KEEPALIVE_S = 120.0
 """Longer than a pause in a conversation, shorter than NAT tables forget (240 s and more). httpx's own 5 s are too
 short; a service that closes earlier is noticed, at the latest by the silent retry."""
 
+CONNECT_TIMEOUT_S = 3.0
+"""Where nobody says."""
+
 WARM_TIMEOUT_S = 2.0
 WARM_BODY_MAX_BYTES = 4 << 20
 """Lists of models run to half a megabyte; only a connection whose body was read to the end is kept."""
@@ -72,7 +75,6 @@ class HttpStream:
         self._endpoint = endpoint
         self._base = base
         self._model = model
-        self._secrets = () if api_key is None else (api_key,)
         self._refusing = refusing
         self._handshakes = Handshakes()
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
@@ -183,7 +185,6 @@ class HttpStream:
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
-        private = (*self._secrets, *private)
         if self._refusing is not None and response.status_code >= httpx.codes.BAD_REQUEST:
             return self._refusing(response.status_code, response.headers, body, private)
         return refused_by_status(

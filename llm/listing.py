@@ -1,8 +1,9 @@
 """What a service lists at an address that somebody gave: one GET, with the key and the proxies it needs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import httpx
 
@@ -17,6 +18,8 @@ MAX_BYTES = 4 << 20
 
 MODELS_ROUTE = "/models"
 CHAT_ROUTE = "/chat/completions"
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _REFUSED = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
 _NO_LIST = frozenset({httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED})
@@ -46,15 +49,17 @@ class _Answer:
     round_trip_ms: float
 
 
-async def ask(endpoint: str, url: str, *, api_key: str | None, timeout_s: float) -> Listing:
-    """What the service at `url`, the base address of a configured endpoint, lists.
+async def ask(
+    endpoint: str, url: str, *, api_key: str | None, timeout_s: float, headers: Mapping[str, str] = NO_HEADERS
+) -> Listing:
+    """What the service at `url`, the base address of a configured endpoint, lists. `headers`: of its own.
 
     Raises LlmError, saying what to do, if it cannot be reached, fails or is a web page; ValueError for an address or a
     key that can never work.
     """
     base = base_url_of(endpoint, url, route=CHAT_ROUTE)
     where = str(base.copy_with(query=None))
-    async with _client(endpoint, base, api_key, timeout_s) as client:
+    async with _client(endpoint, base, request_headers(endpoint, api_key, headers), timeout_s) as client:
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await _get(client, route_url(base, MODELS_ROUTE))
@@ -73,13 +78,14 @@ async def ask(endpoint: str, url: str, *, api_key: str | None, timeout_s: float)
             return Listing(None, answer.round_trip_ms)
         if answer.status in _REFUSED:
             return Listing(None, answer.round_trip_ms, needs_key=True)
-    raise _refusal(endpoint, where, answer, api_key)
+    private = (*headers.values(), *(() if api_key is None else (api_key,)))
+    raise _refusal(endpoint, where, answer, private)
 
 
-def _client(endpoint: str, base: httpx.URL, api_key: str | None, timeout_s: float) -> httpx.AsyncClient:
+def _client(endpoint: str, base: httpx.URL, headers: Mapping[str, str], timeout_s: float) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
-            headers=request_headers(endpoint, api_key, {}),
+            headers=headers,
             timeout=httpx.Timeout(timeout_s + 1),
             trust_env=not is_loopback(base.host),
             follow_redirects=False,
@@ -89,7 +95,7 @@ def _client(endpoint: str, base: httpx.URL, api_key: str | None, timeout_s: floa
         raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
 
 
-def _refusal(endpoint: str, where: str, answer: _Answer, api_key: str | None) -> LlmError:
+def _refusal(endpoint: str, where: str, answer: _Answer, private: Sequence[str]) -> LlmError:
     if answer.is_page:
         text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
         return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
@@ -99,7 +105,7 @@ def _refusal(endpoint: str, where: str, answer: _Answer, api_key: str | None) ->
         where=where,
         model="",  # only a 404 names one, and that is no refusal here
         complaint=complaint_of_body(answer.body),
-        private=() if api_key is None else (api_key,),
+        private=private,
     )
 
 

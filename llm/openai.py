@@ -1,17 +1,19 @@
 """`openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, the clouds)."""
 
-import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
+from typing import Unpack
 
-from llm.address import base_url_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
-from llm.http_stream import HttpStream
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.http_service import HttpService, HttpSettings
 from llm.openai_messages import message_json, options_json
 from llm.openai_stream import OpenAIStream
-from llm.paced import Pace, paced
+from llm.paced import Arriving, Reading, paced
+from llm.request_body import NO_PARAMETERS, Parameters, checked, merged
 
 ROUTE = "/chat/completions"
+
+OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
+"""Fields that no parameter may be."""
 
 
 class OpenAIChat:
@@ -29,64 +31,52 @@ class OpenAIChat:
         url: str,
         model: str,
         *,
-        api_key: str | None = None,
-        first_token_timeout_s: float = 8.0,
-        token_gap_timeout_s: float = 5.0,
-        connect_timeout_s: float = 3.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **settings: Unpack[HttpSettings],
     ) -> None:
         """`url` is the base ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
 
-        The first-token deadline counts from the call of `stream` and covers waiting for a connection.
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        `parameters`: further fields of each request, as the service names them; `max_completion_tokens` among them
+        takes the place of `max_tokens`. The first-token deadline counts from the first pull and covers waiting for a
+        connection. Raises ValueError, naming the endpoint and the setting, for what can never work.
         """
         self.name = name
         self._model = model
+        parameters = checked(name, parameters, ours=OURS)
+        self._limit = "max_completion_tokens" if "max_completion_tokens" in parameters else "max_tokens"
         options = {"max_tokens": max_tokens, "temperature": temperature}
-        self._options = {key: value for key, value in options.items() if value is not None}
-        # A key read from a file or a shell often ends in a newline.
-        self._key = (api_key or "").strip() or None
-        self._http = HttpStream(
-            name,
-            base_url_of(name, url, route=ROUTE),
-            model=model,
-            api_key=self._key,
-            headers=headers or {},
-            connect_timeout_s=connect_timeout_s,
-        )
-        self._pace = Pace(name, self._http.where, first_token_timeout_s, token_gap_timeout_s)
+        given = {key: value for key, value in options.items() if value is not None}
+        if self._limit not in given:
+            given.pop("max_tokens", None)
+        self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
+        self._service = HttpService(name, url, settings, route=ROUTE, model=model)
 
     @property
     def detail(self) -> str:
         """Kind, model, address."""
-        return f"openai {self._model} at {self._http.where}"
+        return f"openai {self._model} at {self._service.where}"
 
     async def load(self) -> None:
         """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
-        await self._http.warm("/models")
+        await self._service.warm("/models")
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""
-        private = texts_of(messages)
-        reading = OpenAIStream(self.name, private=private if self._key is None else (*private, self._key))
-        arriving = self._http.post(ROUTE, self._body(messages, options), private=private, headers=options.headers)
-        async with aclosing(paced(arriving, reading, self._pace)) as events:
-            async for event in events:
-                yield event
+        return paced(lambda: self._ask(messages, options), self._service.pace)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent; bounded in time."""
-        await self._http.aclose()
+        await self._service.aclose()
 
-    def _body(self, messages: Sequence[Message], options: ChatOptions) -> bytes:
-        request = {
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        private = self._service.private(messages)
+        fields = {
             "model": self._model,
             "messages": [message_json(message) for message in messages],
             "stream": True,
-            "stream_options": {"include_usage": True},
-            **self._options,
-            **options_json(options),
+            **self._fixed,
+            **options_json(options, limit=self._limit),
         }
-        return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return self._service.post(ROUTE, fields, options, private), OpenAIStream(self.name, private=private)

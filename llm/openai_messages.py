@@ -20,11 +20,11 @@ def message_json(message: Message) -> JsonObject:
     return {"role": message.role, "content": message.content}
 
 
-def options_json(options: ChatOptions) -> JsonObject:
-    """What goes beside `messages`; nothing for a plain request."""
+def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObject:
+    """What goes beside `messages`; nothing for a plain request. `limit`: what the longest answer is called."""
     request: JsonObject = {}
     if options.max_tokens is not None:
-        request["max_tokens"] = options.max_tokens
+        request[limit] = options.max_tokens
     if options.functions:
         request["tools"] = [_function_json(function) for function in options.functions]
         if options.choice in {"none", "required"}:

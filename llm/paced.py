@@ -4,10 +4,10 @@ httpx's own read timeout is between bytes, so that keep-alive comments of a stal
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self, TypedDict
 
 from llm.chat import ChatEvent, Finished, Queued, Sent
 from llm.errors import LlmError, LlmTooSlow
@@ -39,6 +39,17 @@ class Reading(Protocol):
         ...
 
 
+Arriving = AsyncGenerator[Queued | Sent | bytes]
+"""What comes of a request, as from `HttpStream.post`."""
+
+
+class Limits(TypedDict, total=False):
+    """The deadlines of answers, as `Pace` has them; all may be left out: 8 s and 5 s."""
+
+    first_token_timeout_s: float
+    token_gap_timeout_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How long the parts of an answer may take.
@@ -61,6 +72,11 @@ class Pace:
             if not (value_s := getattr(self, setting)) > 0:
                 raise ValueError(f"llm endpoint {self.endpoint!r}: {setting} must be greater than 0, not {value_s}")
 
+    @classmethod
+    def of(cls, endpoint: str, where: str, limits: Limits) -> Self:
+        """Those of an endpoint. Raises ValueError as the class does."""
+        return cls(endpoint, where, limits.get("first_token_timeout_s", 8.0), limits.get("token_gap_timeout_s", 5.0))
+
     def too_slow(self, waiting_for: str) -> LlmTooSlow:
         """The error for a wait that took too long."""
         gap = waiting_for == "next content token"
@@ -75,23 +91,21 @@ class Pace:
         )
 
 
-async def paced(
-    arriving: AsyncGenerator[Queued | Sent | bytes], reading: Reading, pace: Pace
-) -> AsyncGenerator[ChatEvent]:
+async def paced(ask: Callable[[], tuple[Arriving, Reading]], pace: Pace) -> AsyncGenerator[ChatEvent]:
     """The events of an answer, in time.
 
     Args:
-        arriving: As from `HttpStream.post`; it is closed here. Read to its end: leaving at Finished, too, costs the
-            connection.
-        reading: What the bytes mean.
+        ask: Called at the first pull, so that whatever it raises reaches whoever listens: what arrives, which is
+            closed here, and what its bytes mean. Read to its end: leaving at Finished, too, costs the connection.
         pace: The deadlines; that on the first token counts from the first pull.
 
     Raises:
-        LlmError: What `arriving` or `reading` raises, and LlmTooSlow.
+        LlmError: What `ask`, the arriving or the reading raises, and LlmTooSlow.
     """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + pace.first_token_timeout_s
     waiting_for = "connection"
+    arriving, reading = ask()
     async with aclosing(arriving):
         while True:
             try:
@@ -122,7 +136,7 @@ async def paced(
                 deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
 
 
-async def _drain(arriving: AsyncGenerator[Queued | Sent | bytes]) -> None:
+async def _drain(arriving: Arriving) -> None:
     with suppress(LlmError, TimeoutError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
             async for _ in arriving:

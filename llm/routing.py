@@ -17,7 +17,7 @@ from typing import Literal
 from llm.breaker import Breaker
 from llm.chat import Why
 from llm.endpoint_health import Health
-from llm.hedging import HedgeBudget, Question
+from llm.hedging import HedgeBudget, Question, patience_s
 
 Policy = Literal["latency", "geo", "ordered", "weighted"]
 
@@ -130,6 +130,8 @@ class Routing:
         """Whom to ask. `extra_tokens`: what asking a second one would cost."""
         best = self._favourite = self.order(now_s)[0]
         usable = self.breakers[best].closed(now_s)
+        if usable and self.breakers[best].doubted and not self.budget.affords(extra_tokens):
+            return Plan(self._instead_of(best, now_s))
         candidate = self._worth_a_look(now_s, best) if usable else None
         if candidate is None:
             return Plan(best)
@@ -214,6 +216,19 @@ class Routing:
             if theirs_s > SWITCH_SHARE * ours_s or ours_s - theirs_s < SWITCH_S:
                 best = favourite
         return [best, *(number for number in by_score if number != best)]
+
+    def _instead_of(self, doubted: int, now_s: float) -> int:
+        """Whom to ask while the best may be silent again and no hedge is in hand: one that takes little longer.
+
+        Little is half of what would be waited for in vain: one failure may also have been chance.
+        """
+        most_s = self.score_s(doubted) + patience_s(self.healths[doubted]) / 2
+        for number in self.order(now_s, without=(doubted,)):
+            breaker = self.breakers[number]
+            alike = self.endpoints[number].tier == self.endpoints[doubted].tier
+            if alike and breaker.closed(now_s) and not breaker.doubted and self.score_s(number) <= most_s:
+                return number
+        return doubted
 
     def _worth_a_look(self, now_s: float, best: int) -> int | None:
         """Who may have become better than the best: the one that was not measured for longest."""

@@ -1,19 +1,22 @@
 """`sagemaker`: a model behind a SageMaker endpoint, in TGI's or LMI's (DJL) container."""
 
-import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
 from typing import Unpack
 
 from llm.aws_request import SAGEMAKER
 from llm.aws_service import AwsService, AwsSettings, path_part
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.openai_messages import JsonObject, message_json, options_json
-from llm.paced import Pace, paced
+from llm.paced import Arriving, Reading, paced
 from llm.payload import PAYLOADS, Payload, reading_of
 from llm.refusal import refuse_functions
+from llm.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.sagemaker_stream import SageMakerStream
 from llm.stops import Stopping
+
+OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
+OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
+"""Fields that no parameter may be, of a request with messages and of one with a prompt."""
 
 Prompt = Callable[[Sequence[Message]], str]
 """Messages as the text that a model without a chat interface goes on from."""
@@ -36,10 +39,9 @@ class SageMakerChat:
         stops: Sequence[str] = (),
         inference_component: str | None = None,
         target_variant: str | None = None,
-        first_token_timeout_s: float = 8.0,
-        token_gap_timeout_s: float = 5.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[AwsSettings],
     ) -> None:
         """Args:
@@ -50,6 +52,8 @@ class SageMakerChat:
             stops: Where an answer to a prompt ends, at the latest: it is cut there, and the request closed.
             inference_component: Which model, where the endpoint has several.
             target_variant: Which variant, where it must not be chosen by weight.
+            parameters: Further fields of each request, as the container names them; with a prompt, of its
+                `parameters`.
 
         Raises ValueError, naming the endpoint and the setting, for what can never work.
         """
@@ -62,6 +66,7 @@ class SageMakerChat:
         self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
+        self._parameters = checked(name, parameters, ours=OURS if prompt is None else OURS_BY_PROMPT)
         chosen = {
             "x-amzn-sagemaker-inference-component": inference_component,
             "x-amzn-sagemaker-target-variant": target_variant,
@@ -69,7 +74,6 @@ class SageMakerChat:
         self._headers = {header: value for header, value in chosen.items() if value}
         self._route = f"/endpoints/{path_part(model)}/invocations-response-stream"
         self._service = AwsService(name, SAGEMAKER, model, settings)
-        self._pace = Pace(name, self._service.where, first_token_timeout_s, token_gap_timeout_s)
 
     @property
     def detail(self) -> str:
@@ -81,47 +85,40 @@ class SageMakerChat:
         """Have credentials and two idle connections ready; again later to keep them. Never fails."""
         await self._service.load()
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions where it asks by prompt."""
-        if self._prompt is not None:
-            why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
-            refuse_functions(self.name, options, why)
-        private = texts_of(messages)
-        inner = reading_of(self._payload, self.name, private)
-        stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
-        reading = Stopping(self.name, stream, self._stops, waiting=False)
-        body = json.dumps(self._request(messages, options), ensure_ascii=False, separators=(",", ":"))
-        arriving = self._service.post(
-            self._route,
-            body.encode("utf-8", "replace"),
-            headers=self._headers,
-            unsigned=options.headers,
-            private=private,
-        )
-        async with aclosing(paced(arriving, reading, self._pace)) as events:
-            async for event in events:
-                yield event
+        return paced(lambda: self._ask(messages, options), self._service.pace)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        if self._prompt is not None:
+            why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
+            refuse_functions(self.name, options, why)
+        private = self._service.private(messages)
+        inner = reading_of(self._payload, self.name, private)
+        stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
+        arriving = self._service.post(self._route, self._request(messages, options), options, private, self._headers)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+
     def _request(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
-        max_tokens = self._max_tokens if options.max_tokens is None else options.max_tokens
         sampling: JsonObject = {} if self._temperature is None else {"temperature": self._temperature}
         if self._prompt is not None:
             # Details tell why it ended; without them an answer that was cut looks like any other.
-            parameters: JsonObject = {"details": True, "return_full_text": False, **sampling}
-            if max_tokens is not None:
-                parameters["max_new_tokens"] = max_tokens
+            fixed: JsonObject = {"details": True, "return_full_text": False, **sampling}
+            if self._max_tokens is not None:
+                fixed["max_new_tokens"] = self._max_tokens
+            parameters = merged(fixed, self._parameters)
+            if options.max_tokens is not None:
+                parameters["max_new_tokens"] = options.max_tokens
             return {"inputs": self._prompt(messages), "parameters": parameters, "stream": True}
-        request: JsonObject = {
+        if self._max_tokens is not None:
+            sampling["max_tokens"] = self._max_tokens
+        return {
             "messages": [message_json(message) for message in messages],
             "stream": True,
-            "stream_options": {"include_usage": True},
-            **sampling,
+            **merged({"stream_options": {"include_usage": True}, **sampling}, self._parameters),
             **options_json(options),
         }
-        if max_tokens is not None:
-            request["max_tokens"] = max_tokens
-        return request

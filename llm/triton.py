@@ -1,20 +1,19 @@
 """`triton`: a model on Triton by its generate extension over HTTP (`/v2/models/M/generate_stream`)."""
 
 import itertools
-import json
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import Unpack
 from urllib.parse import quote
 
-from llm.address import base_url_of
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
-from llm.http_stream import HttpStream
-from llm.paced import Pace, paced
+from llm.http_service import HttpService, HttpSettings
+from llm.paced import Arriving, Reading, paced
+from llm.request_body import NO_PARAMETERS, Parameters, checked
 from llm.stops import Stopping
 from llm.triton_stream import TEXT_OUTPUT, TritonStream
 
@@ -23,8 +22,6 @@ WARM_ROUTE = "/v2/health/ready"
 DEFAULT_MAX_TOKENS = 512
 """Longest answer where nobody says: vLLM's own default of 16 tokens stops in the middle of a sentence, and
 TensorRT-LLM has none."""
-
-Parameter = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +43,11 @@ class TritonInputs:
     temperature: str = "temperature"
     stop: str = ""
     exclude_input: str = "exclude_input_in_output"
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """Inputs that no parameter may be."""
+        return frozenset({"id", "parameters", self.text, self.stream, self.exclude_input, self.stop})
 
     def __post_init__(self) -> None:
         """Raises ValueError for what the protocol cannot carry."""
@@ -82,17 +84,13 @@ class TritonChat:
         template: ChatTemplate,
         version: str = "",
         inputs: TritonInputs = VLLM,
-        api_key: str | None = None,
-        first_token_timeout_s: float = 8.0,
-        token_gap_timeout_s: float = 5.0,
-        connect_timeout_s: float = 3.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
-        parameters: Mapping[str, Parameter] = MappingProxyType({}),
+        parameters: Parameters = NO_PARAMETERS,
         echo: bool = False,
         bos: bool = False,
         now: Callable[[], datetime] | None = None,
-        headers: Mapping[str, str] | None = None,
+        **settings: Unpack[HttpSettings],
     ) -> None:
         """`url` is the server's address ("http://127.0.0.1:8000"), with or without the whole route.
 
@@ -105,7 +103,7 @@ class TritonChat:
             bos: The prompt begins with the model's token for the beginning of a text; both backends' tokenizers add it.
             now: The time of day, for templates that say it; None: they are not offered any.
 
-        The first-token deadline counts from the call of `stream` and covers waiting for a connection.
+        The first-token deadline counts from the first pull and covers waiting for a connection.
         Raises ValueError, naming the endpoint and the setting, for what can never work.
         """
         if not model:
@@ -123,70 +121,56 @@ class TritonChat:
                 inputs.exclude_input: True,
                 inputs.max_tokens: DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
                 inputs.temperature: temperature,
-                **parameters,
+                **checked(name, parameters, ours=inputs.ours, flat=inputs.nested),
             }
         )
         self._route = f"/v2/models/{_quoted(model)}{f'/versions/{_quoted(version)}' if version else ''}/generate_stream"
         self._run = secrets.token_hex(4)  # the server has other clients, too
         self._requests = itertools.count(1)
-        # A key read from a file or a shell often ends in a newline.
-        self._key = (api_key or "").strip() or None
-        self._http = HttpStream(
-            name,
-            base_url_of(name, url, route=self._route, example="http://127.0.0.1:8000"),
-            model=model,
-            api_key=self._key,
-            headers=headers or {},
-            connect_timeout_s=connect_timeout_s,
-        )
-        self._pace = Pace(name, self._http.where, first_token_timeout_s, token_gap_timeout_s)
+        example = "http://127.0.0.1:8000"
+        self._service = HttpService(name, url, settings, route=self._route, model=model, example=example)
 
     @property
     def detail(self) -> str:
         """Kind, model, template, address."""
-        return f"triton {self._model} ({self._template.name}) at {self._http.where}"
+        return f"triton {self._model} ({self._template.name}) at {self._service.where}"
 
     async def load(self) -> None:
         """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
-        await self._http.warm(WARM_ROUTE)
+        await self._service.warm(WARM_ROUTE)
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        self._template.without_functions(options)
-        now = None if self._now is None else self._now()
-        prompt = self._template.prompt(messages, now=now, bos=self._bos)
-        private = texts_of(messages)
-        reading = TritonStream(
-            self.name,
-            text_output=self._inputs.output,
-            echo=prompt if self._echo else "",
-            private=private if self._key is None else (*private, self._key),
-        )
-        arriving = self._http.post(self._route, self._body(prompt, options), private=private, headers=options.headers)
-        stopping = Stopping(self.name, reading, self._template.stops, waiting=False)
-        async with aclosing(paced(arriving, stopping, self._pace)) as events:
-            async for event in events:
-                yield event
+        return paced(lambda: self._ask(messages, options), self._service.pace)
 
     async def aclose(self) -> None:
         """Close connections. Idempotent; bounded in time."""
-        await self._http.aclose()
+        await self._service.aclose()
 
-    def _body(self, prompt: str, options: ChatOptions) -> bytes:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        self._template.without_functions(options)
+        now = None if self._now is None else self._now()
+        prompt = self._template.prompt(messages, now=now, bos=self._bos)
+        private = self._service.private(messages)
+        echo = prompt if self._echo else ""
+        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private)
+        arriving = self._service.post(self._route, self._fields(prompt, options), options, private)
+        return arriving, Stopping(self.name, reading, self._template.stops, waiting=False)
+
+    def _fields(self, prompt: str, options: ChatOptions) -> dict[str, object]:
         named: dict[str, object] = dict(self._parameters)
         if options.max_tokens is not None and self._inputs.max_tokens:
             named[self._inputs.max_tokens] = options.max_tokens
         if self._inputs.stop and self._template.stops:
             named[self._inputs.stop] = self._template.stops
-        request = {
+        return {
             "id": f"repartee-{self._run}-{next(self._requests)}",
             self._inputs.text: prompt,
             **({"parameters": named} if self._inputs.nested else named),
         }
-        return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _named(parameters: Mapping[str, Parameter | None]) -> dict[str, Parameter]:
+def _named(parameters: Mapping[str, object]) -> dict[str, object]:
     """Those that have a name and a value."""
     return {name: value for name, value in parameters.items() if name and value is not None}
 

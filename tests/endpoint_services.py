@@ -1,6 +1,6 @@
 """A service of every kind, which says what it is told to, and the [[llm.endpoints]] table by which it is reached."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -33,11 +33,13 @@ class Service:
         table: Its endpoint, as config.toml has it, named after the kind.
         url: Its address.
         asked: The bodies that asked for an answer, so far.
+        headers: What the last of them came with, names in small letters.
     """
 
     table: str
     url: str
     asked: Callable[[], Sequence[str]]
+    headers: Callable[[], Mapping[str, str]]
 
 
 def table_of(kind: EndpointKind, url: str, *more: str, name: str = "") -> str:
@@ -68,7 +70,10 @@ async def serving_kind(kind: EndpointKind, *texts: str, more: Sequence[str] = ()
     if kind == "grpc":
         async with grpc_server.serving(grpc_server.answer(*texts)) as triton:
             yield Service(
-                table_of(kind, triton.url, *more), triton.url, lambda: [str(seen.request) for seen in triton.seen]
+                table_of(kind, triton.url, *more),
+                triton.url,
+                lambda: [str(seen.request) for seen in triton.seen],
+                lambda: triton.seen[-1].metadata,
             )
         return
     serving = aws_server.serving_aws if kind in {"sagemaker", "bedrock"} else llm_server.serving
@@ -76,7 +81,7 @@ async def serving_kind(kind: EndpointKind, *texts: str, more: Sequence[str] = ()
         url = server.url if kind == "openai" else server.url.removesuffix("/v1")
         if kind == "openai":
             server.models = llm_server.status(200, {"object": "list", "data": [{"id": "m7"}]})
-        yield Service(table_of(kind, url, *more), url, lambda: _bodies(server))
+        yield Service(table_of(kind, url, *more), url, lambda: _bodies(server), lambda: server.posts[-1].headers)
 
 
 def _bodies(server: Server) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from synthetic_gguf import CONTEXT_TOKENS, write_gguf
+from synthetic_gguf import CHAT_TEMPLATE, CONTEXT_TOKENS, write_gguf
 
 MODEL = "tiny-chat"
 START_TIMEOUT_S = 15.0
@@ -57,10 +57,10 @@ class LlamaServer:
 
 
 @contextmanager
-def llama_server(folder: Path, *, api_key: str = "") -> Generator[LlamaServer]:
+def llama_server(folder: Path, *, api_key: str = "", template: str = CHAT_TEMPLATE) -> Generator[LlamaServer]:
     """Serve a model written into `folder`; the process is dead on leaving."""
     model = folder / "tiny.gguf"
-    write_gguf(model)
+    write_gguf(model, template)
     with subprocess.Popen(
         [sys.executable, __file__, model, api_key],
         stdin=subprocess.PIPE,  # its end, also with ours, ends the server

@@ -26,7 +26,14 @@ _WIDTH = 64
 _HEADS = 4
 _HIDDEN = 128
 _PULL = 6.0  # a logit of about 48 for the token that follows, where the layer's noise stays below 5
-_CHAT_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
+
+CHAT_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
+
+TOOL_TEMPLATE = """\
+{% for tool in tools %}{{ tool.function.name }}! {% endfor %}\
+{% for message in messages %}{% for call in message.tool_calls %}{{ call.function.name }} {% endfor %}\
+{{ message.content }}{% endfor %}"""
+"""With a place for functions, as a server looks for before it lets a model call any."""
 
 Weights = NDArray[np.float32]
 
@@ -93,7 +100,7 @@ def tensors(tokens: list[str]) -> Mapping[str, Weights]:
     return found | {f"blk.0.attn_{part}.weight": noise(_WIDTH, _WIDTH) for part in ("q", "k", "v", "output")}
 
 
-def write_gguf(path: Path) -> None:
+def write_gguf(path: Path, template: str = CHAT_TEMPLATE) -> None:
     """Write the model."""
     tokens = vocabulary()
     control, normal = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
@@ -117,7 +124,7 @@ def write_gguf(path: Path) -> None:
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(1)
     writer.add_add_bos_token(True)
-    writer.add_chat_template(_CHAT_TEMPLATE)
+    writer.add_chat_template(template)
     for name, weights in tensors(tokens).items():
         writer.add_tensor(name, weights)
     writer.write_header_to_file()

@@ -58,6 +58,7 @@ def test_this_machine_is_examined_and_left_as_it_was(tmp_path: Path) -> None:
         "engines",
         "servers",
         "endpoints",
+        "tools",
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}

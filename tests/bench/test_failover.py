@@ -21,7 +21,8 @@ def test_a_dying_endpoint_costs_no_turn_and_hardly_any_time() -> None:
 def test_one_that_falls_silent_is_given_up() -> None:
     turns = asyncio.run(dying(silently=True))
     assert turns.lost == 0
-    assert max(turns.first_tokens_s) < 1.2
+    # The hedge that is in hand from the start: half as long again as usual, and then the next one's time.
+    assert max(turns.first_tokens_s) < 0.4
 
 
 @pytest.mark.timeout(60)

@@ -2,7 +2,18 @@
 
 import pytest
 
-from bench.routing import STORIES, Story, Tally, first_only, in_order, round_robin, routed, table
+from bench.routing import (
+    STORIES,
+    Story,
+    Tally,
+    during,
+    first_only,
+    in_order,
+    round_robin,
+    routed,
+    steady,
+    table,
+)
 
 TURNS = 2000
 SEED = 11
@@ -18,6 +29,21 @@ def test_where_all_is_well_the_nearest_answers() -> None:
     tally = routed(story("all is well"), TURNS, SEED)
     assert tally.by.count("endpoint 1") > 0.97 * TURNS
     assert tally.quantile_ms(0.99) < first_only(story("all is well"), TURNS, SEED).quantile_ms(0.99) + 5
+
+
+@pytest.mark.parametrize("turn", range(2, 11))
+def test_one_that_falls_silent_early_costs_one_turn_a_little(turn: int) -> None:
+    silent = during((turn - 1) / 10, 1.0, lambda _at, _luck: "silent", steady(0.10))
+    tallies = [routed(Story("", (silent, steady(0.15), steady(0.20))), 10, seed) for seed in range(20)]
+    assert not any(tally.lost for tally in tallies)
+    longest_s = sorted(max(tally.first_tokens_s) for tally in tallies)
+    assert longest_s[10] < 0.33  # without a hedge in hand: 0.55
+    assert longest_s[-1] < 0.7  # it was spent by chance before, once in twenty
+
+
+def test_a_short_conversation_has_few_late_turns_too() -> None:
+    one = story("5 % of the nearest are 1500 ms late")
+    assert sum(routed(one, 200, seed).late_share for seed in range(12)) / 12 < 0.002
 
 
 @pytest.mark.parametrize("one", STORIES, ids=lambda one: one.name)

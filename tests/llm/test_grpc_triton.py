@@ -281,7 +281,7 @@ def test_a_request_may_shorten_the_answer_and_requests_have_their_own_ids() -> N
 
 async def ask_with_tritons_client(url: str, request_id: str) -> tuple[str, list[str]]:
     """The text, and the errors, that Triton's own client gets for the request that ours sends."""
-    sampling = json.dumps({"max_tokens": 60, "top_k": 40, "top_p": 1, "seed": 3, "temperature": 0.5})
+    sampling = json.dumps({"max_tokens": 60, "temperature": 0.5, "top_k": 40, "top_p": 1, "seed": 3})
     values = (("text_input", prompt(HELLO)), ("stream", True), ("exclude_input_in_output", True))
     inputs = []
     for name, value in (*values, ("sampling_parameters", sampling)):

@@ -28,11 +28,29 @@ def test_an_endpoint_is_given_up_much_later_than_it_is_hedged() -> None:
         assert patience_s(health) > 1.5 * hedge_delay_s(health)
 
 
-def test_nothing_is_asked_twice_before_it_was_earned() -> None:
+def test_one_is_in_hand_from_the_start_and_the_next_is_earned_with_it() -> None:
     budget = HedgeBudget(0.1)
-    for _ in range(9):
+    first = budget.ask(100)
+    assert budget.may_hedge(first, 100)
+    budget.hedge(first, 100)
+    for _ in range(18):
         assert not budget.may_hedge(budget.ask(100), 100)
     assert budget.may_hedge(budget.ask(100), 100)
+
+
+def test_the_one_in_hand_is_not_for_curiosity() -> None:
+    budget = HedgeBudget(0.5)
+    assert not budget.may_hedge(budget.ask(100), 10, exploring=True)
+    assert budget.affords(10)
+
+
+def test_the_one_in_hand_is_there_again_where_it_never_left() -> None:
+    budget = HedgeBudget(0.1)
+    first = budget.ask(100)
+    budget.hedge(first, 108)
+    assert not budget.affords(108)
+    budget.settle(first, 0)
+    assert budget.affords(108)
 
 
 def test_a_question_is_asked_twice_not_thrice() -> None:
@@ -51,6 +69,7 @@ def test_a_share_of_zero_is_never() -> None:
 def test_the_tokens_of_long_ago_pay_for_nothing() -> None:
     budget = HedgeBudget(0.1)
     budget.ask(1_000_000)
+    budget.hedge(budget.ask(10), 0)  # the one in hand
     last = [budget.ask(10) for _ in range(WINDOW)][-1]
     assert budget.may_hedge(last, 100)
     assert not budget.may_hedge(last, 101)
@@ -58,8 +77,9 @@ def test_the_tokens_of_long_ago_pay_for_nothing() -> None:
 
 def test_the_same_tokens_pay_only_once() -> None:
     budget = HedgeBudget(0.1)
-    early, *_ = [budget.ask(10) for _ in range(11)]
+    first, early, *_ = [budget.ask(10) for _ in range(20)]
     budget.ask(10_000)
+    budget.hedge(first, 1)  # the one in hand
     budget.hedge(early, 900)  # it was still under way when the long one came
     last = [budget.ask(10) for _ in range(WINDOW - 5)][-1]
     assert not budget.may_hedge(last, 900)  # though of the last hundred the long one is, and the hedge is not
@@ -85,6 +105,7 @@ def test_what_never_left_costs_nothing() -> None:
 
 def test_going_beyond_it_is_a_defect() -> None:
     budget = HedgeBudget(0.1)
+    budget.hedge(budget.ask(100), 100)
     with pytest.raises(ValueError, match="beyond the budget"):
         budget.hedge(budget.ask(100), 100)
 
@@ -126,6 +147,6 @@ def check(budget: HedgeBudget, asked: list[Question]) -> None:
     assert budget.hedges == sum(question.hedged for question in asked)
     assert budget.extra_tokens == sum(question.extra_tokens for question in asked)
     assert budget.tokens == sum(question.tokens for question in asked)
-    assert budget.hedges <= budget.share * budget.questions
-    assert budget.extra_tokens <= budget.share * budget.tokens
+    assert budget.hedges <= max(1, budget.share * budget.questions)
+    assert budget.hedges == 1 or budget.extra_tokens <= budget.share * budget.tokens
     assert sum(question.hedged for question in asked[-WINDOW:]) <= budget.share * WINDOW

@@ -15,7 +15,7 @@ import pytest
 from llama_server import MODEL, LlamaServer, llama_server
 from real_time import WHAT_TIME
 from rich.console import Console
-from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS
+from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 
 from assistant.config import load_settings
 from assistant.demo import demo
@@ -150,6 +150,45 @@ def test_functions_may_be_offered(server: LlamaServer) -> None:
     async def main() -> None:
         async with chatting(server.url) as model:
             assert text_of(await ask(model, history, options)) == ANSWER
+
+    asyncio.run(main())
+
+
+def test_a_function_is_called_and_its_result_answered(tmp_path: Path) -> None:
+    """The server holds the model to its grammar: it has to write a call, and writes the shortest one."""
+    parameters = {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}
+    lamp = Function("lamp", "Switch the lamp.", json.dumps(parameters | {"additionalProperties": False}))
+
+    async def main(url: str) -> None:
+        async with chatting(url, max_tokens=60) as model:
+            *_, call, finished = await ask(model, QUESTION, ChatOptions(functions=(lamp,), choice="required"))
+            assert isinstance(call, FunctionCall)
+            assert (call.name, set(json.loads(call.arguments))) == ("lamp", {"on"})
+            assert call.call_id
+            assert isinstance(finished, Finished)
+            assert finished.reason == "tool_calls"
+            assert finished.completion_tokens is not None
+            history = (
+                *QUESTION,
+                Message("assistant", "", calls=(call,)),
+                Message("tool", "is it on?", call_id=call.call_id),
+            )
+            assert text_of(await ask(model, history, ChatOptions(functions=(lamp,), choice="none"))) == ANSWER
+
+    with llama_server(tmp_path, template=TOOL_TEMPLATE) as running:
+        asyncio.run(main(running.url))
+
+
+def test_further_parameters_are_understood(server: LlamaServer) -> None:
+    async def main() -> None:
+        parameters = {"stop": [" noon"], "top_k": 1, "logit_bias": {}}
+        model = OpenAIChat("near", server.url, MODEL, max_tokens=40, temperature=0.0, parameters=parameters)
+        try:
+            events = await ask(model, QUESTION)
+        finally:
+            await model.aclose()
+        assert text_of(events) == " It is"
+        assert isinstance(events[-1], Finished)
 
     asyncio.run(main())
 

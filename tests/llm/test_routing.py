@@ -158,9 +158,36 @@ def test_by_lot_whoever_failed_is_tried_with_a_turn_of_its_own() -> None:
     measured(route, 0.1, 0.9, 0.1)
     fail(route, 1)
     assert plan(route, NOW_S + 6) == Plan(1, "look")
-    route.breakers[1].succeeded()
+    route.breakers[1].succeeded(NOW_S + 6)
     fail(route, 2)
     assert plan(route, NOW_S + 6).first == 0
+
+
+def doubtful(route: Routing, number: int = 0) -> None:
+    """It was overtaken by a hedge, and that was the last that there was."""
+    route.breakers[number].failed(NOW_S, 0.3, surely=False)
+    route.budget.hedge(route.budget.ask(100), 108)
+
+
+def test_whoever_may_be_silent_again_is_not_asked_without_a_hedge_in_hand() -> None:
+    route = routing()
+    measured(route, 0.1, 0.15, 0.2)
+    doubtful(route)
+    assert plan(route) == Plan(1)
+    for _ in range(20):
+        route.budget.ask(1000)
+    assert plan(route) == Plan(0)
+
+
+def test_nor_is_one_asked_that_takes_much_longer_or_is_of_another_tier() -> None:
+    for endpoints, times_s in (
+        ((Endpoint("a"), Endpoint("b")), (0.1, 0.9)),
+        ((Endpoint("a"), Endpoint("b", tier=2)), (0.1, 0.1)),
+    ):
+        route = routing(*endpoints)
+        measured(route, *times_s)
+        doubtful(route)
+        assert plan(route) == Plan(0)
 
 
 def test_no_endpoint_is_no_choice() -> None:

@@ -1,9 +1,7 @@
 """The TGI client against a scripted service on real sockets."""
 
 import asyncio
-import gc
 import json
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime
@@ -11,82 +9,38 @@ from datetime import datetime
 import pytest
 from chat_templates import DATED
 from generate_events import error, last, token
-from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Script, Server, Wait, ask, chunk, serving, status
+from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from scripted_answers import ASKED, KEY, Client, base
 
 from llm import paced
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, Queued, Sent, Token
+from llm.chat import ChatOptions, Finished, Function, Queued, Sent, Token
 from llm.chat_template import ChatTemplate, load_template
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.template_file import TemplateSource
 from llm.tgi import TgiChat
 
-KEY = "sk-very-secret-key"
-ASKED = HELLO[-1].content
 LLAMA2 = load_template("near", "llama2")
 ANSWER = (HEAD, chunk(token("Hi") + token(".") + last()), LAST_CHUNK)
 
 Test = Callable[[Server, TgiChat], Awaitable[None]]
 
 
-def base(server: Server) -> str:
-    return server.url.removesuffix("/v1")
+def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float) -> TgiChat:
+    return TgiChat(
+        "near",
+        base(server),
+        template=LLAMA2,
+        api_key=KEY,
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+    )
 
 
-def run(test: Test, *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0) -> None:
-    async def main() -> None:
-        async with serving(*scripts) as server:
-            model = TgiChat(
-                "near",
-                base(server),
-                template=LLAMA2,
-                api_key=KEY,
-                first_token_timeout_s=first_token_timeout_s,
-                token_gap_timeout_s=token_gap_timeout_s,
-            )
-            await test(server, model)
-            await model.aclose()
-        gc.collect()
-        await asyncio.sleep(0)
-
-    asyncio.run(main())
-
-
-def events_of(*scripts: Script) -> list[ChatEvent]:
-    events: list[ChatEvent] = []
-
-    async def test(_: Server, model: TgiChat) -> None:
-        events.extend(await ask(model))
-
-    run(test, *scripts)
-    return events
-
-
-def failing(
-    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError]:
-    """What came before the failure, and the failure, which gives nothing away."""
-    events: list[ChatEvent] = []
-    errors: list[LlmError] = []
-
-    async def test(_: Server, model: TgiChat) -> None:
-        try:
-            async with aclosing(model.stream(HELLO)) as stream:
-                async for said in stream:
-                    events.append(said)  # noqa: PERF401 - what came before the failure is kept
-        except LlmError as fault:
-            errors.append(fault)
-
-    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
-    (fault,) = errors
-    everything = "".join(traceback.format_exception(fault)) + fault.spoken
-    assert KEY not in everything
-    assert ASKED not in everything
-    assert "'near'" in str(fault)
-    return events, fault
+TGI = Client(made)
 
 
 def test_events_of_an_answer() -> None:
-    queued, sent, *rest = events_of(ANSWER)
+    queued, sent, *rest = TGI.events_of(ANSWER)
     assert queued == Queued()
     assert isinstance(sent, Sent)
     assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
@@ -95,7 +49,7 @@ def test_events_of_an_answer() -> None:
 def test_every_byte_by_itself() -> None:
     body = b": \n\n" + token("é😀").replace(b"\\u00e9", "é".encode()) + token("<s>", special=True) + last()
     script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
-    assert events_of(script)[2:] == [Token("é😀"), Finished("eos_token", 12, 3)]
+    assert TGI.events_of(script)[2:] == [Token("é😀"), Finished("eos_token", 12, 3)]
 
 
 def test_request() -> None:
@@ -175,7 +129,7 @@ def test_load_has_two_connections_ready() -> None:
         await ask(model)
         assert server.connections == 2
 
-    run(test, ANSWER)
+    TGI.run(test, ANSWER)
 
 
 def test_functions_are_refused_before_anything_is_sent() -> None:
@@ -186,7 +140,7 @@ def test_functions_are_refused_before_anything_is_sent() -> None:
                 await anext(stream)
         assert server.seen == []
 
-    run(test, ANSWER)
+    TGI.run(test, ANSWER)
 
 
 @pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
@@ -201,7 +155,7 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
             assert await server.left_at_s - left_s < 0.5
         assert (await ask(model))[2] == Token("Hi")
 
-    run(test, (HEAD, *(chunk(token("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+    TGI.run(test, (HEAD, *(chunk(token("a")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
 def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,19 +166,19 @@ def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.
             assert (await ask(model))[2:] == [Token("Hi"), Finished("stop_sequence")]
             await server.quiet.wait()
 
-    run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
+    TGI.run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
 
 
 @pytest.mark.parametrize("kept", [b": ping\n\n", token("<s>", special=True), token("")])
 def test_what_is_no_word_does_not_put_off_the_first_token(kept: bytes) -> None:
-    events, fault = failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
+    events, fault = TGI.failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
     assert isinstance(fault, LlmTooSlow)
     assert "first_token_timeout_s" in str(fault)
     assert [type(event) for event in events] == [Queued, Sent]
 
 
 def test_a_stalled_answer_is_too_slow() -> None:
-    events, fault = failing((HEAD, chunk(token("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
+    events, fault = TGI.failing((HEAD, chunk(token("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
     assert isinstance(fault, LlmTooSlow)
     assert "token_gap_timeout_s" in str(fault)
     assert events[-1] == Token("Hi")
@@ -240,13 +194,13 @@ def test_a_stalled_answer_is_too_slow() -> None:
     ],
 )
 def test_refusals_before_the_stream(code: int, kind: str, retryable: bool) -> None:
-    _, fault = failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
+    _, fault = TGI.failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable is retryable
 
 
 def test_refusal_in_the_stream() -> None:
-    events, fault = failing((HEAD, chunk(error("Model is overloaded", "overloaded")), LAST_CHUNK))
+    events, fault = TGI.failing((HEAD, chunk(error("Model is overloaded", "overloaded")), LAST_CHUNK))
     assert isinstance(fault, LlmRefused)
     assert "Model is overloaded" in str(fault)
     assert len(events) == 2
@@ -254,7 +208,7 @@ def test_refusal_in_the_stream() -> None:
 
 @pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["in good order", "torn"])
 def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
-    events, fault = failing((HEAD, chunk(token("Hi")), end))
+    events, fault = TGI.failing((HEAD, chunk(token("Hi")), end))
     assert isinstance(fault, LlmBroken)
     assert events[-1] == Token("Hi")
 

@@ -1,29 +1,27 @@
 """The Triton client against a scripted service on real sockets."""
 
 import asyncio
-import gc
 import json
 import re
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 
 import pytest
 from chat_templates import DATED
 from generate_events import output
-from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Script, Server, Wait, ask, chunk, serving, status
+from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from scripted_answers import ASKED, KEY, Client, base
 from stopwatch import Stopwatch
 
 from llm import paced
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, Queued, Sent, Token
+from llm.chat import ChatOptions, Finished, Function, Queued, Sent, Token
 from llm.chat_template import ChatTemplate, load_template
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.template_file import TemplateSource
 from llm.triton import BACKENDS, TENSORRT_LLM, TritonChat, TritonInputs
 
-KEY = "sk-very-secret-key"
-ASKED = HELLO[-1].content
 CHATML = load_template("near", "chatml")
 PROMPT = f"<|im_start|>system\nYou are terse.<|im_end|>\n<|im_start|>user\n{ASKED}<|im_end|>\n<|im_start|>assistant\n"
 ANSWER = (HEAD, chunk(output("Hi") + output(".")), LAST_CHUNK)
@@ -32,69 +30,21 @@ ROUTE = "/v2/models/m7/generate_stream"
 Test = Callable[[Server, TritonChat], Awaitable[None]]
 
 
-def base(server: Server) -> str:
-    return server.url.removesuffix("/v1")
+def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False) -> TritonChat:
+    return TritonChat(
+        "near",
+        base(server),
+        "m7",
+        template=CHATML,
+        api_key=KEY,
+        echo=echo,
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+    )
 
 
-def run(
-    test: Test,
-    *scripts: Script,
-    echo: bool = False,
-    first_token_timeout_s: float = 5.0,
-    token_gap_timeout_s: float = 5.0,
-) -> None:
-    async def main() -> None:
-        async with serving(*scripts) as server:
-            model = TritonChat(
-                "near",
-                base(server),
-                "m7",
-                template=CHATML,
-                api_key=KEY,
-                echo=echo,
-                first_token_timeout_s=first_token_timeout_s,
-                token_gap_timeout_s=token_gap_timeout_s,
-            )
-            await test(server, model)
-            await model.aclose()
-        gc.collect()
-        await asyncio.sleep(0)
-
-    asyncio.run(main())
-
-
-def events_of(*scripts: Script, echo: bool = False) -> list[ChatEvent]:
-    events: list[ChatEvent] = []
-
-    async def test(_: Server, model: TritonChat) -> None:
-        events.extend(await ask(model))
-
-    run(test, *scripts, echo=echo)
-    return events
-
-
-def failing(
-    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError]:
-    """What came before the failure, and the failure, which gives nothing away."""
-    events: list[ChatEvent] = []
-    errors: list[LlmError] = []
-
-    async def test(_: Server, model: TritonChat) -> None:
-        try:
-            async with aclosing(model.stream(HELLO)) as stream:
-                async for said in stream:
-                    events.append(said)  # noqa: PERF401 - what came before the failure is kept
-        except LlmError as fault:
-            errors.append(fault)
-
-    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
-    (fault,) = errors
-    everything = "".join(traceback.format_exception(fault)) + fault.spoken
-    assert KEY not in everything
-    assert ASKED not in everything
-    assert "'near'" in str(fault)
-    return events, fault
+TRITON = Client(made)
+ECHOING = Client(partial(made, echo=True))
 
 
 def request_of(**settings: object) -> tuple[str, dict[str, object]]:
@@ -114,7 +64,7 @@ def request_of(**settings: object) -> tuple[str, dict[str, object]]:
 
 
 def test_events_of_an_answer() -> None:
-    queued, sent, *rest = events_of(ANSWER)
+    queued, sent, *rest = TRITON.events_of(ANSWER)
     assert queued == Queued()
     assert isinstance(sent, Sent)
     assert rest == [Token("Hi"), Token("."), Finished("done")]
@@ -123,7 +73,7 @@ def test_events_of_an_answer() -> None:
 def test_every_byte_by_itself() -> None:
     body = b": \r\n\r\n" + output("é😀").replace(b"\\u00e9", "é".encode()) + output("") + output("b")
     script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
-    assert events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("done")]
+    assert TRITON.events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("done")]
 
 
 def test_request_to_vllm() -> None:
@@ -197,7 +147,7 @@ def test_load_has_two_connections_ready() -> None:
         await ask(model)
         assert server.connections == 2
 
-    run(test, ANSWER)
+    TRITON.run(test, ANSWER)
 
 
 def test_functions_are_refused_before_anything_is_sent() -> None:
@@ -208,12 +158,12 @@ def test_functions_are_refused_before_anything_is_sent() -> None:
                 await anext(stream)
         assert server.seen == []
 
-    run(test, ANSWER)
+    TRITON.run(test, ANSWER)
 
 
 def test_echo_of_the_prompt_is_left_out() -> None:
     script = (HEAD, chunk(output(PROMPT[:9]) + output(PROMPT[9:] + "Hi")), LAST_CHUNK)
-    assert events_of(script, echo=True)[2:] == [Token("Hi"), Finished("done")]
+    assert ECHOING.events_of(script)[2:] == [Token("Hi"), Finished("done")]
 
 
 @pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
@@ -228,7 +178,7 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
         assert watch.undisturbed_s < 0.5
         assert (await ask(model))[2] == Token("Hi")
 
-    run(test, (HEAD, *(chunk(output("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+    TRITON.run(test, (HEAD, *(chunk(output("a")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
 def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,17 +189,19 @@ def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.M
             assert (await ask(model))[2:] == [Token("Hi"), Finished("stop_sequence")]
             await server.left_at_s
 
-    run(test, (HEAD, chunk(output("Hi<|im_") + output("end|> and")), Wait(5)))
+    TRITON.run(test, (HEAD, chunk(output("Hi<|im_") + output("end|> and")), Wait(5)))
 
 
 def test_what_is_no_word_does_not_put_off_the_first_token() -> None:
-    events, fault = failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
+    events, fault = TRITON.failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
     assert isinstance(fault, LlmTooSlow)
     assert [type(event) for event in events] == [Queued, Sent]
 
 
 def test_a_stalled_answer_is_too_slow() -> None:
-    events, fault = failing((HEAD, chunk(output("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
+    events, fault = TRITON.failing(
+        (HEAD, chunk(output("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1
+    )
     assert isinstance(fault, LlmTooSlow)
     assert events[-1] == Token("Hi")
 
@@ -263,7 +215,7 @@ def test_a_stalled_answer_is_too_slow() -> None:
     ],
 )
 def test_refusals_before_inference(code: int, retryable: bool, says: str) -> None:
-    _, fault = failing(status(code, {"error": "the model is not ready"}))
+    _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable is retryable
     assert says in str(fault)
@@ -273,14 +225,14 @@ def test_refusals_before_inference(code: int, retryable: bool, says: str) -> Non
 @pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
 def test_errors_under_200_quote_nothing_private(before: bytes) -> None:
     fault_event = b"data: " + json.dumps({"error": f"cannot do: {ASKED}"}).encode() + b"\n\n"
-    events, fault = failing((HEAD, chunk(before + fault_event), LAST_CHUNK))
+    events, fault = TRITON.failing((HEAD, chunk(before + fault_event), LAST_CHUNK))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable
     assert len(events) == (3 if before else 2)
 
 
 def test_a_lost_connection_is_no_end() -> None:
-    events, fault = failing((HEAD, chunk(output("Hi")), Abort()))
+    events, fault = TRITON.failing((HEAD, chunk(output("Hi")), Abort()))
     assert isinstance(fault, LlmBroken)
     assert events[-1] == Token("Hi")
 
