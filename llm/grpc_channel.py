@@ -14,7 +14,7 @@ import httpx
 from llm.address import is_loopback, own_headers
 from llm.chat import Queued, Sent
 from llm.errors import LlmError
-from llm.grpc_failure import failed_with_code, too_slow_to_connect, torn
+from llm.grpc_failure import failed_with_code, is_lost, too_slow_to_connect, torn
 from llm.http_progress import Handshakes
 
 try:
@@ -132,7 +132,9 @@ class GrpcChannel:
                         yield data
                 except aio.AioRpcError as error:
                     connected = channel.get_state() is ChannelConnectivity.READY
-                    lost = ready and not connected and error.code() is grpc.StatusCode.UNAVAILABLE
+                    # The state may be of a new connection already, or not yet tell that the old one went.
+                    gone = not connected or is_lost(error.details() or "")
+                    lost = ready and gone and error.code() is grpc.StatusCode.UNAVAILABLE
                     if begun or retried or not lost:
                         raise self._failure(error, connected=connected, begun=begun, private=private) from None
                     retried = True

@@ -53,6 +53,15 @@ _WHY_NOT_CONNECTED: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+_LOST = re.compile(r"socket closed|stream removed|connection reset|broken pipe|end of file|goaway", re.IGNORECASE)
+"""What gRPC itself says of a connection that went: a server's own UNAVAILABLE has other words."""
+
+
+def is_lost(details: str) -> bool:
+    """Whether gRPC's account of an UNAVAILABLE is of a connection that was lost under the call."""
+    return _LOST.search(details) is not None
+
+
 def unreachable(endpoint: str, where: str, details: str) -> LlmUnreachable:
     """The error for a service without a connection. `details` is gRPC's own account, which is not quoted."""
     matching = (reason for pattern, reason in _WHY_NOT_CONNECTED if pattern.search(details))

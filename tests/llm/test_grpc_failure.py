@@ -3,7 +3,7 @@
 import pytest
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
-from llm.grpc_failure import failed_in_stream, failed_with_code, too_slow_to_connect, unreachable
+from llm.grpc_failure import failed_in_stream, failed_with_code, is_lost, too_slow_to_connect, unreachable
 
 KEY = "sk-very-secret-key"
 
@@ -91,3 +91,17 @@ def test_complaints_without_a_code(message: str, says: str, *, retryable: bool) 
     assert isinstance(error, LlmRefused)
     assert error.retryable is retryable
     assert says in str(error)
+
+
+@pytest.mark.parametrize(
+    ("details", "lost"),
+    [
+        ("Stream removed (Socket closed)", True),
+        ("recvmsg:Connection reset by peer", True),
+        ("GOAWAY received", True),
+        ("the model is overloaded, ask later", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_lost_connection(details: str, *, lost: bool) -> None:
+    assert is_lost(details) is lost
