@@ -9,6 +9,7 @@ So this measures what such a model costs a conversation, and nothing of how well
 
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -33,10 +34,12 @@ class ScriptedWhisper(LoadedWhisper):
 
     script = Script(())
 
-    def decode(self, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+    def decode(
+        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Decoded | None:
         """Pay for the decode, and say what the script says."""
-        decoded = super().decode(pcm, language, retry=retry)
-        return replace(decoded, text=self.script.words(pcm), doubt="")
+        decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
+        return decoded and replace(decoded, text=self.script.words(pcm), doubt="")
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Which decode a Whisper model does next, for all conversations: those that somebody waits for first."""
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -38,10 +39,12 @@ class Account:
     Attributes:
         language: Of the conversation; None until it was detected.
         served: The number of its latest decode, among all of the desk.
+        took_s: How long that took.
     """
 
     language: str | None
     served: int = 0
+    took_s: float = 0.0
 
 
 class Customer(Protocol):
@@ -92,6 +95,7 @@ class _Running:
     customer: Customer
     decode: Decode
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    unwanted: threading.Event = field(default_factory=threading.Event)
 
 
 class WhisperDesk:
@@ -140,6 +144,7 @@ class WhisperDesk:
             if following is None:
                 return
             self._begin(self._crew, *following)
+        self._make_way()
 
     # What the owner calls
 
@@ -178,6 +183,14 @@ class WhisperDesk:
         _, customer, kind = min(wanted, key=lambda one: one[0])
         return customer, kind
 
+    def _make_way(self) -> None:
+        """Partials under way are broken off, where they can be, for words that are or soon will be waited for."""
+        served = [running.customer for running in self._running if running.decode.kind != "partial"]
+        if any(customer.wants(1.0) in {"final", "pause"} for customer in self._customers if customer not in served):
+            for running in self._running:
+                if running.decode.kind == "partial":
+                    running.unwanted.set()
+
     def _may_begin(self, crew: Crew, customer: Customer, kind: Kind) -> bool:
         own = [running.decode.kind for running in self._running if running.customer is customer]
         if own and not (kind == "final" and own == ["partial"]):
@@ -197,9 +210,13 @@ class WhisperDesk:
         running = _Running(customer, decode)
         alarm = loop.call_later(self._hang_s, self._hangs, running)
 
-        def done(decoded: Decoded) -> None:
+        def done(decoded: Decoded | None) -> None:
             alarm.cancel()
-            if self._end(running):
+            if not self._end(running):
+                return
+            if decoded is None:
+                self.serve()
+            else:
                 if account.language is None and decoded.language_sure:
                     account.language = decoded.language
                 try:
@@ -216,7 +233,11 @@ class WhisperDesk:
         self._running.append(running)
         try:
             crew.thread.submit(
-                lambda: crew.model.decode(decode.pcm, language, retry=decode.kind != "partial"), done, failed
+                lambda: crew.model.decode(
+                    decode.pcm, language, retry=decode.kind != "partial", wanted=lambda: not running.unwanted.is_set()
+                ),
+                done,
+                failed,
             )
         except SttError as error:
             failed(error)

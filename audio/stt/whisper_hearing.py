@@ -25,9 +25,10 @@ a pause is begun after 60 ms of it, and with less than the hangover it would be 
 _PAUSE_SAMPLES = samples_of_ms(60)
 """Quiet from which a decode is begun, so that it is done when the words are asked for after the hangover."""
 
-_REST = 2.0
-"""A partial waits until so many times the duration of the last decode has been heard, and that times the segments that
-share a worker: half of the model's time stays free, however many speak."""
+_REST = 4.0
+"""A partial waits until so many times the duration of the conversation's last decode has been heard, and that times the
+segments that share a worker: four fifths of the model's time stay free, however many speak. A decode cannot be broken
+off, and words that somebody waits for would come after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,6 @@ class WhisperHearing:
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
         self._tried = 0  # until where the last decode was begun
         self._pause_tried = 0  # the same of one that is good enough to be final
-        self._rest_s = 0.0
         self._agreement = Agreement()
         self._agreed_until = 0
         self._partial = ""
@@ -139,7 +139,7 @@ class WhisperHearing:
         if quiet >= _PAUSE_SAMPLES:
             # Once for a pause: another one would be in the way of the words that will be asked for next.
             return "pause" if self._pause_tried < self._fed - quiet else None
-        rest = self._rest_s * crowd * MIC_RATE_HZ
+        rest = _REST * self.account.took_s * crowd * MIC_RATE_HZ
         return "partial" if self._fed - self._tried >= max(self._interval, rest) else None
 
     def take(self, kind: Kind) -> Decode:
@@ -155,7 +155,7 @@ class WhisperHearing:
 
     def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Take what was decoded."""
-        self._rest_s = took_s * _REST
+        self.account.took_s = took_s
         if decode.start != self._window:
             return  # a partial beside which the beginning of its sound was settled
         good = decode.kind != "partial" or not decoded.doubt

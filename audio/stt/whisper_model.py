@@ -4,7 +4,7 @@
 much as there is sound (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -136,21 +136,27 @@ class LoadedWhisper:
                 f'pull it again, or set another device ("cpu", "cuda") or compute type.'
             ) from error
 
-    def decode(self, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
-        """The words of the sound, 30 s at most.
+    def decode(
+        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Decoded | None:
+        """The words of the sound, 30 s at most; None where it was not wanted any more when half of it was done.
 
         Args:
             pcm: Shape (n,), 16 kHz.
             language: Of the words; None to detect it.
             retry: Whether a decode that fails a gate in a short window is done again in the full one.
+            wanted: Asked between encoder and decoder, the one place where a decode can be broken off.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
-        evidence, spoken, probability = self._once(features, frames, language, len(pcm))
+        encoded = self.encode(features, frames)
+        if not wanted():
+            return None
+        evidence, spoken, probability = self._once(encoded, language, len(pcm))
         reason = doubt(evidence)
         if reason and retry and frames < encoder_frames(len(pcm), "full"):
             frames = encoder_frames(len(pcm), "full")
-            second, *said = self._once(features, frames, language, len(pcm))
+            second, *said = self._once(self.encode(features, frames), language, len(pcm))
             if not doubt(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
@@ -195,8 +201,9 @@ class LoadedWhisper:
         mean = result.scores[0] * len(said) / (len(said) + 1)
         return Evidence(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob))
 
-    def _once(self, features: Features, frames: int, language: str | None, samples: int) -> tuple[Evidence, str, float]:
-        encoded = self.encode(features, frames)
+    def _once(
+        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int
+    ) -> tuple[Evidence, str, float]:
         probability = 1.0
         if language is None:
             language, probability = self._detect(encoded)

@@ -52,10 +52,17 @@ class Decodes:
         self.go.set()
         decode, encode = LoadedWhisper.decode, LoadedWhisper.encode
 
-        def decoding(model: LoadedWhisper, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+        def decoding(
+            model: LoadedWhisper,
+            pcm: Pcm,
+            language: str | None,
+            *,
+            retry: bool,
+            wanted: Callable[[], bool] = lambda: True,
+        ) -> Decoded | None:
             self.asked.append((len(pcm), language, retry))
             assert self.go.wait(60)
-            return decode(model, pcm, language, retry=retry)
+            return decode(model, pcm, language, retry=retry, wanted=wanted)
 
         def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
             self.frames.append(frames)

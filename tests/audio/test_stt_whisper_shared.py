@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
@@ -12,6 +13,7 @@ from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from audio.errors import EngineLoadError, SttError
 from audio.stt import SegmentId, Words, whisper_shared
 from audio.stt.whisper_desk import Account, Decode, WhisperDesk
+from audio.stt.whisper_doubts import Evidence
 from audio.stt.whisper_hearing import WhisperHearing
 from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper_shared import SharedWhisper, WhisperSeat
@@ -47,13 +49,20 @@ class Watched:
             self.holding = holding
             self.begun.clear()
 
-        def decoding(loaded: LoadedWhisper, pcm: Pcm, language: str | None, *, retry: bool) -> Decoded:
+        def decoding(
+            loaded: LoadedWhisper,
+            pcm: Pcm,
+            language: str | None,
+            *,
+            retry: bool,
+            wanted: Callable[[], bool] = lambda: True,
+        ) -> Decoded | None:
             self.begun.append((int(pcm[0]), "final" if retry else "partial", len(pcm)))
             if self.holding:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
                 raise RuntimeError("CUDA out of memory")
-            return decode(loaded, pcm, language, retry=retry)
+            return decode(loaded, pcm, language, retry=retry, wanted=wanted)
 
         monkeypatch.setattr(LoadedWhisper, "__init__", loading)
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
@@ -273,10 +282,11 @@ def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Pa
 def test_partials_become_rarer_with_the_conversations() -> None:
     desk = WhisperDesk(10)
     desk.expect()
-    hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    account = Account("en")
+    hearing = WhisperHearing(desk, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
     hearing.feed(loud(0.5))
     decode = hearing.take("partial")
-    hearing.done(decode, Decoded("what", "", "en", language_sure=False), 0.25)
+    hearing.done(decode, Decoded("what", "", "en", language_sure=False), 0.125)
 
     def wanted(crowd: float) -> bool:
         return hearing.wants(crowd) == "partial"
@@ -289,6 +299,39 @@ def test_partials_become_rarer_with_the_conversations() -> None:
     assert (wanted(2), wanted(8)) == (True, False)
     hearing.feed(loud(3.0))
     assert wanted(8)
+    after = WhisperHearing(desk, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
+    after.feed(loud(0.48))
+    assert after.wants(1) is None, "the next segment knows how long the conversation's decodes take"
+
+
+def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
+    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, generated = sharing(model), []
+    generate = LoadedWhisper.generate
+
+    def generating(loaded: LoadedWhisper, *arguments: Any) -> Evidence:
+        generated.append(len(watched.begun))
+        return generate(loaded, *arguments)
+
+    async def scene() -> None:
+        monkeypatch.setattr(LoadedWhisper, "generate", generating)
+        watched.holding = True
+        first, second = Person(shared, 1), Person(shared, 2)
+        first.say(0.5)
+        await watched.until(1)
+        second.say(0.5)
+        async with asyncio.TaskGroup() as tasks:
+            words = tasks.create_task(second.words())
+            await asyncio.sleep(0)
+            watched.go_on()
+        assert words.result()
+        assert watched.order[:2] == [(1, "partial"), (2, "final")]
+        assert generated[0] == 2, "the partial's decoder was never begun"
+        assert not first.partials
+        assert await first.words(), "its sound is not lost"
+
+    play(shared, scene)
 
 
 @pytest.mark.parametrize("given_up", [False, True])
