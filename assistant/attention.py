@@ -48,10 +48,15 @@ class Address:
 
 
 class WakePhrase:
-    """The phrase, ready to be looked for."""
+    """The phrase, ready to be looked for.
+
+    Attributes:
+        text: As it was configured.
+    """
 
     def __init__(self, phrase: str) -> None:
         """Raises ValueError for a phrase without letters."""
+        self.text = " ".join(phrase.split())
         self._words = len(_WORD.findall(phrase))
         self._letters = "".join(_plain(word) for word in _WORD.findall(phrase))
         if not self._letters:
@@ -109,6 +114,11 @@ class Attention:
     def interruptible(self) -> bool:
         """Voice without the phrase may interrupt a reply: while it plays, the window is open."""
         return self.phrase is None or self.listen > 0
+
+    @property
+    def name(self) -> str:
+        """What calls the assistant; "" where nothing has to."""
+        return "" if self.phrase is None else self.phrase.text
 
     def awake(self, at: Samples) -> bool:
         """Whether what begins here needs no phrase."""

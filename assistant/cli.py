@@ -91,6 +91,9 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
 @app.command()
 def talk(  # noqa: PLR0917 - each is an option of the command
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="With --resume: which; the beginning of its name will do.")
+    ] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
     ] = None,
@@ -108,10 +111,9 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Talk with a `repartee serve`, as ws://host:8765.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the conversation that was kept last.")] = False,
-    conversation: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on with this one; the beginning of its name will do.")
-    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a conversation that was kept: NAME, or the last one.")
+    ] = False,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
@@ -125,7 +127,9 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     given = [f"{key}={value}" for key, value in short.items() if value is not None]
     loaded = load_settings(config, os.environ, [*(overrides or []), *given])
     console = Console(highlight=False)
-    wanted = conversation if conversation is not None else "" if resume else None
+    if name is not None and not resume:
+        raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
+    wanted = (name or "") if resume else None
     if server is not None:
         from web.remote import talk_with
 
@@ -210,8 +214,8 @@ def list_models(
     from rich.console import Console
     from rich.table import Table
 
-    from assistant.build import needs
     from assistant.config import load_settings
+    from assistant.derived_settings import needs
     from assistant.models import rows
 
     settings = load_settings(config, os.environ, overrides or []).settings
@@ -233,8 +237,8 @@ def pull(
     """Fetch a model. Nothing else ever downloads one."""
     from rich.console import Console
 
-    from assistant.build import needs
     from assistant.config import load_settings
+    from assistant.derived_settings import needs
     from assistant.model_pull import pull as pull_model
     from assistant.model_pull import pull_missing
 

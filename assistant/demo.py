@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from assistant import build
+from assistant import build, new_session
 from assistant.config import Loaded
 from assistant.engines import Engines
 from assistant.facts import Trouble
@@ -22,6 +22,7 @@ from assistant.screen import Screen, summary
 from assistant.settings import Settings
 from assistant.trace_file import TraceFile
 from assistant.trace_folder import Limits
+from assistant.workshop import Workshop, close_engine
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
 from audio.frame import Frame
@@ -88,7 +89,7 @@ async def demo(
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     _make(out)
     _headline(console, recording)
-    workshop = build.Workshop(choice.settings, environ)
+    workshop = Workshop(choice.settings, environ)
     screen = Screen(console)
     workshop.export = build.span_export(choice.settings, environ, lambda what: screen.show(Trouble(what)))
     with console.status("loading engines"):
@@ -97,7 +98,7 @@ async def demo(
     _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
     trace = TraceFile(
         loaded.settings.trace.dir,
-        build.conversation_name(),
+        new_session.conversation_name(),
         lambda what: screen.show(Trouble(what)),
         Limits.of(loaded.settings.trace),
     )
@@ -107,14 +108,14 @@ async def demo(
             await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
     finally:  # also of a conversation that broke off
         screen.close()
-        for close in (partial(build.close, engines.transcriber), workshop.aclose):
+        for close in (partial(close_engine, engines.transcriber), workshop.aclose):
             await close(lambda what: screen.show(Trouble(what)))
         summary(console, screen.records, workshop.chosen)
         console.print(f"\nsound  {out / 'demo.wav'}  (left: the person, right: the assistant)", soft_wrap=True)
         console.print(f"trace  {_keep_beside(trace.path, out)}", soft_wrap=True)
 
 
-def _say_who_answers(console: Console, choice: Choice, workshop: build.Workshop, mentioned: str) -> None:
+def _say_who_answers(console: Console, choice: Choice, workshop: Workshop, mentioned: str) -> None:
     """`--llm` is answered on the screen and goes into the table and the trace; else, who else could answer."""
     if choice.said:
         console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
@@ -163,14 +164,14 @@ async def _converse(  # noqa: PLR0917
     tape: StereoWriter,
     settings: Settings,
     trace: TraceFile,
-    workshop: build.Workshop,
+    workshop: Workshop,
     engines: Engines,
     screen: Screen,
 ) -> None:
     speaker = WavSpeaker(
         lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
     )
-    session = build.session(
+    session = new_session.session(
         workshop,
         engines=engines,
         microphone=microphone,

@@ -92,7 +92,7 @@ async def _measured(settings: Settings, stage: "Stage", name: str) -> "Measured"
         case "stt":
             return await measure.measure_transcriber(partial(engine_table.transcriber, settings, name))
         case "tts":
-            importlib.import_module("assistant.build")  # a conversation has it long before; it is no cost of the voice
+            importlib.import_module("assistant.workshop")  # a conversation has it long before: no cost of the voice
             return await measure.measure_voice(partial(engine_table.voice, settings, name))
         case "llm":
             return await measure.measure_model(partial(engine_table.skills, settings))
@@ -100,13 +100,13 @@ async def _measured(settings: Settings, stage: "Stage", name: str) -> "Measured"
 
 async def _conversation(settings: Settings) -> Found:
     """The engines of one conversation, made as a conversation makes them; also what was chosen before one failed."""
-    from assistant.build import Workshop, close  # noqa: PLC0415
+    from assistant.workshop import Workshop, close_engine  # noqa: PLC0415
 
     workshop = Workshop(settings)
     error = ""
     left: list[str] = []
     try:
-        await close((await workshop.engines()).transcriber, left.append)
+        await close_engine((await workshop.engines()).transcriber, left.append)
     except (AudioError, LlmError) as failure:
         error = str(failure)
     finally:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from assistant.build import needs
+from assistant.derived_settings import needs
 from assistant.doctor_process import Answer, Clinic
 from assistant.doctor_report import Fact, Finding, Level, Section
 from assistant.engine_table import ENGINES, Stage, lacking

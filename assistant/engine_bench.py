@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.build import LOAD_TIMEOUT_S, SETTLE_MS
 from assistant.config import load_settings
+from assistant.derived_settings import SETTLE_MS
 from assistant.engine_bench_clips import Clip, clip_of, read_labels
 from assistant.engine_bench_meter import Heard, Spoken, hear, real_time_factor, speak
 from assistant.engine_bench_words import WordErrors, word_errors
@@ -21,6 +21,7 @@ from assistant.model_catalogue import MODELS, Kind
 from assistant.models import Need, at_hand, missing
 from assistant.settings import Settings
 from assistant.waterfall import nearest_rank
+from assistant.workshop import LOAD_TIMEOUT_S
 from audio.errors import AudioError, SttError
 from audio.stt import SegmentId
 from audio.tts import Voice

@@ -1,6 +1,6 @@
 """Every engine alone, by stage and name, for whoever examines engines and holds no conversation.
 
-Beside build.py the only module that names concrete ones. The workshop there makes the engines of one conversation: one
+Beside build.py the only module that names concrete ones. The workshop loads the engines of one conversation: one
 of each stage, or none at all if one of them is missing. Who looks for what works needs each by itself.
 """
 

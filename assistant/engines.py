@@ -14,6 +14,27 @@ from llm.chat import PLAIN, ChatModel, ChatOptions
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """An engine in use, for the screen.
+
+    Attributes:
+        stage: "vad", "turn", "stt", "llm", "tools" or "tts".
+        name: The engine.
+        detail: One line about it.
+        why: Why this one: asked for, or in place of what.
+        fallback: Whether it runs in place of something else.
+        load_ms: How long it took to load and warm.
+    """
+
+    stage: str
+    name: str
+    detail: str
+    why: str
+    fallback: bool
+    load_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Engines:
     """The engines of one conversation; owned by whoever built them.
 

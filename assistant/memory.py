@@ -64,6 +64,7 @@ class Memory:
         self.path = folder / f"{name}{_SUFFIX}"
         self.items = items
         self.given_up = 0
+        self._given_up_said = 0
         self._heading = Heading(began_at, continues)
         self._complain = complain
         self._complained = False
@@ -181,9 +182,12 @@ class Memory:
     async def _write_the_rest(self) -> None:
         try:
             async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
-                await self._write()
+                written = await self._write()
         except TimeoutError:
-            self._say(f"{self.path}: the disk did not answer; the end of the conversation is not kept.")
+            self._complain(f"{self.path}: the disk did not answer; the end of the conversation is not kept.")
+            return
+        if not written:
+            self._complain(f"{self.path}: the end of the conversation is not kept.")
 
     async def _write(self) -> bool:
         items = tuple(self._waiting)
@@ -211,6 +215,9 @@ class Memory:
             )
             return False
         self._begun, self._complained = True, False
+        if self.given_up > self._given_up_said:
+            self._complain(f"{self.path} can be written again; {self.given_up - self._given_up_said} lines are lost.")
+            self._given_up_said = self.given_up
         if not self._waiting:
             self._settled.set()
         return True

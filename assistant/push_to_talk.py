@@ -5,7 +5,8 @@ positions on the microphone's line: what lies before the press or after the rele
 the turn ends with the frame that brings the release, not sooner.
 """
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -14,10 +15,14 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 
 SHORTEST = samples_of_ms(100)
-"""A key that is held for less was touched by accident, or to interrupt: that is no turn."""
+"""A key that is held for less was touched by accident, or to interrupt: that is no turn. One that is let go for less
+was held."""
 
 LATE = samples_of_ms(200)
 """A detector that has heard nobody by the release may still be about to: a word just before it takes that long."""
+
+MOST_GAPS = 20
+"""Kept in one turn, until their frames have come; of more, the oldest are taken for held."""
 
 _SILENCE = np.zeros(FRAME_SAMPLES, np.int16)
 _SILENCE.flags.writeable = False
@@ -29,6 +34,7 @@ class TalkKey:
 
     _pressed: Samples | None = None
     _released: Samples | None = None
+    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))  # let go in between
 
     @property
     def held(self) -> bool:
@@ -41,11 +47,14 @@ class TalkKey:
         return self._released is not None
 
     def press(self, at: Samples) -> bool:
-        """Here it is pressed; one that was let go just now was held all the time. False where it is held already."""
+        """Here it is pressed; what was let go and is not over yet goes on. False where it is held already."""
         if self.held:
             return False
         if self._pressed is None:
             self._pressed = at
+            self._gaps.clear()
+        elif self._released is not None and at - self._released >= SHORTEST:
+            self._gaps.append((self._released, at))
         self._released = None
         return True
 
@@ -57,7 +66,8 @@ class TalkKey:
     def heard(self, frame: Frame) -> Frame:
         """The frame if the key was held during any of it, else silence in its place."""
         begins, ends = self._pressed, self._released
-        if begins is not None and frame.end > begins and (ends is None or frame.start < ends):
+        held = begins is not None and frame.end > begins and (ends is None or frame.start < ends)
+        if held and not any(frame.start >= let_go and frame.end <= pressed for let_go, pressed in self._gaps):
             return frame
         return Frame(frame.start, _SILENCE, invented=True)
 

@@ -37,6 +37,7 @@ class Recorder:
         keep_words: Whether words may be recorded.
         speech_end_bias_ms: Of the voice detector.
         counters: Asked for at the end of every turn.
+        in_use: Likewise: what of the engines may be another one by then, such as the microphone.
         write: Where records go; must not block.
         show: Who else wants to know.
         exports: Turns go out as spans, too: whoever is asked for an answer is told of their trace.
@@ -55,10 +56,12 @@ class Recorder:
     show: Callable[[Fact], None]
     started_s: float | None = None
     exports: bool = False
+    in_use: Callable[[], Mapping[str, str]] = dict
     told: ToldLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
     _hearing: HearingTrace | None = None
+    _meant: bool = True  # what is heard is for the assistant, as far as is known
     _overheard: int = 0
     _at: Samples = Samples(0)
 
@@ -74,8 +77,9 @@ class Recorder:
             self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.edge), voicing.probability)
         self._before.append(probability_byte(voicing.probability))
 
-    def segment_opened(self, opened: OpenSegment, onset_s: float) -> None:
-        """A segment is heard; `started` tells whose it is."""
+    def segment_opened(self, opened: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
+        """A segment is heard; `started` tells whose it is, `addressed` that it is meant for the assistant after all."""
+        self._meant = meant
         segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
         frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
         recent = list(self._before)[len(self._before) - frames :]
@@ -92,6 +96,10 @@ class Recorder:
             for at_s, what in self._hearing.troubles:
                 trace.event("error", at_s, what)
 
+    def addressed(self) -> None:
+        """What is heard is meant for the assistant."""
+        self._meant = True
+
     def partial(self, words: Words, now_s: float) -> None:
         """Words so far of the open segment."""
         if self._hearing is not None:
@@ -107,13 +115,14 @@ class Recorder:
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 trace.event("judged", now_s, detail)
 
-    def segment_ended(self, turn: int, now_s: float, *, meant: bool = True) -> None:
+    def segment_ended(self, turn: int, now_s: float) -> None:
         """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard.
 
-        `meant` False: it was for somebody else, and nothing of it is kept.
+        Of what was for somebody else nothing is kept.
         """
-        if not meant:
+        if self._for_others:
             self._hearing = None
+            self.told.forget()
         if self._hearing is not None:
             self._hearing.end(now_s)
             trace = self._turns.get(turn)
@@ -157,6 +166,10 @@ class Recorder:
         A header without spans behind it would say "not sampled", and keep an endpoint from tracing on its own.
         """
         return traceparent(trace_id_of(self.conversation, reply.turn), reply.attempt) if self.exports else ""
+
+    @property
+    def _for_others(self) -> bool:
+        return self._hearing is not None and not self._meant
 
     def _zero_at(self, zero_s: float) -> str:
         """Wall clock at the line's first sample."""
@@ -240,6 +253,9 @@ class Recorder:
     def give_up(self, error: str, clock: StreamClock) -> None:
         """The conversation ends here and now: what is open is written as it stands."""
         for turn, trace in list(self._turns.items()):
+            if self._for_others and any(hearing is self._hearing for hearing in trace.hearings):
+                self.overheard(turn)
+                continue
             trace.error = trace.error or error
             self.finish(turn, "failed", "", clock)
 
@@ -248,12 +264,14 @@ class Recorder:
         trace = self._turns.pop(turn, None)
         if trace is None:
             return
+        if self._for_others:
+            self.told.forget()
         # Without a single frame there is no line yet: times are then as good as any on one of their own.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
             Line(self.conversation, self._zero_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
-            engines=self.engines,
+            engines={**self.engines, **self.in_use()},
             fallbacks=tuple(self.fallbacks),
             counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
             assistant_words=heard if self.keep_words else None,

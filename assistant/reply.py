@@ -5,6 +5,7 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ MOMENT = -1
 
 BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."
+NOBODY_HEARD = "there was no loudspeaker: nobody heard the reply"
 
 
 @dataclass(slots=True)
@@ -95,6 +97,7 @@ class Reply:
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
     _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
+    _unheard: bool = False  # some of it left no loudspeaker
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
@@ -335,22 +338,40 @@ class Reply:
     # ---- what the speaker reports ----
 
     def was_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
-        """A device block with sound of this reply leaves the speaker at `leaves_at_s`; `played` counts its end."""
+        """A device block with sound of this reply leaves the speaker at `leaves_at_s`; `played` counts its end.
+
+        At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
+        """
         first = int(self.played)
         self.played = played
         if self.playout_start_s is not None:
             return
-        self._blocks.append((first, leaves_at_s))
+        if math.isinf(leaves_at_s):
+            self._blocks.clear()
+            self._not_heard()
+        elif played > first:
+            self._blocks.append((first, leaves_at_s))
         if finished and self._audible_from is None:
             self._audible_from = self._onset.finish()
-        if self._audible_from is None or played <= self._audible_from:
+        if not self._blocks or self._audible_from is None or played <= self._audible_from:
+            self.error = self.error or (NOBODY_HEARD if finished and self._unheard else None)
             return
-        start, left_s = next(block for block in reversed(self._blocks) if block[0] <= self._audible_from)
+        # Where its onset was not heard, it is heard from the first block on that was.
+        start, left_s = next(
+            (block for block in reversed(self._blocks) if block[0] <= self._audible_from), self._blocks[0]
+        )
+        audible_from = max(self._audible_from, start)
         self._blocks.clear()
-        audible_s = left_s + (self._audible_from - start) / REPLY_RATE_HZ
+        audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
         self.playout_start_s = self.trace.playout_start_s = audible_s
         playout = Span("playout", "playout", self._ready_s(audible_s), audible_s, ("tts", "commit"))
         self.trace.span(self.id.attempt, playout)
+
+    def _not_heard(self) -> None:
+        if not self._unheard:
+            self._unheard = True
+            self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
+            self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
         """The client itself says when it was audible; `device_s` of that was its buffer and device.

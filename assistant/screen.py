@@ -15,7 +15,7 @@ from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
 
 if TYPE_CHECKING:
-    from assistant.build import Chosen
+    from assistant.engines import Chosen
 
 COLOURS: dict[Stage, str] = {
     "endpoint_wait": "grey50",

@@ -32,6 +32,7 @@ from assistant.facts import (
     TurnTaken,
     WordsHeard,
 )
+from assistant.floor import Floor
 from assistant.items import ItemId, Said
 from assistant.judge import Judge
 from assistant.push_to_talk import TalkKey
@@ -73,7 +74,7 @@ from assistant.turn_events import (
     Transcribed,
     Unduck,
 )
-from assistant.turns import Floor, Turns
+from assistant.turns import Turns
 from assistant.warmth import Warmth
 from audio.frame import Frame
 from audio.microphone import Microphone
@@ -195,7 +196,7 @@ class Session:
     @property
     def request_waits(self) -> bool:
         """An answer was asked for and is not begun yet."""
-        return self._waiting_request
+        return self._waiting_request or self.turns.owes
 
     @property
     def idle(self) -> bool:
@@ -213,7 +214,7 @@ class Session:
         self._this_once = this_once
         # Who speaks is heard out, but where only the client knows when they have finished.
         taken = {Floor.REPLY, Floor.ENDED} if self.turns.settings.manual else {Floor.REPLY, Floor.ENDED, Floor.USER}
-        self._waiting_request = after_reply and self.turns.floor in taken
+        self._waiting_request = after_reply and self.turns.floor in taken and not self.turns.unasked
         if not self._waiting_request:
             self._tell(Asked(self._at, "requested"))
 
@@ -341,11 +342,11 @@ class Session:
     def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         match effect:
             case OpenSegment():
-                self.recorder.segment_opened(effect, self._clocked(effect.onset))
+                self._onset, self._meant = effect.onset, self.attention.awake(effect.onset)
+                self.recorder.segment_opened(effect, self._clocked(effect.onset), meant=self._meant)
                 self._ears.open(effect.segment)
                 if self._judge is not None:
                     self._judge.began(effect.onset)
-                self._onset, self._meant = effect.onset, self.attention.awake(effect.onset)
                 if self._warmth is not None and self._meant:
                     self._warmth.began()
             case Started():
@@ -364,7 +365,7 @@ class Session:
                 self._take_down(effect)
             case CloseSegment() | DiscardSegment():
                 self._ears.end(effect.segment, used=isinstance(effect, CloseSegment))
-                self.recorder.segment_ended(effect.turn, self._now_s(), meant=self._meant)
+                self.recorder.segment_ended(effect.turn, self._now_s())
                 if self._judge is not None:
                     self._judge.ended(turn=isinstance(effect, CloseSegment))
                 if self._warmth is not None:
@@ -402,15 +403,17 @@ class Session:
         if address.kind == "overheard":
             return
         self._addressed()
-        self.recorder.partial(words, self._now_s())
-        self.show(WordsHeard(words.text, words.rough))
-        self._tell(Partial(self._at, words, address.named))
+        heard = replace(words, text=self.attention.name if address.kind == "called" else address.text)
+        self.recorder.partial(heard, self._now_s())
+        self.show(WordsHeard(heard.text, heard.rough))
+        self._tell(Partial(self._at, heard, address.named))
 
     def _addressed(self) -> None:
         """What is being said is for the assistant: from here on, it may cost something."""
         if not self._meant and self._warmth is not None:
             self._warmth.began()
         self._meant = True
+        self.recorder.addressed()
 
     # ---- a silence: what was said? ----
 
@@ -648,6 +651,7 @@ class Session:
 
     async def _let_it_finish(self) -> None:
         """The microphone has ended; the line goes on in silence until the last turn is over."""
+        self.talk(on=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
         due_s, give_up_s = loop.time(), loop.time() + LAST_REPLY_TIMEOUT_S

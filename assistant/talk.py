@@ -3,32 +3,37 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from rich.console import Console
 
-from assistant import build
-from assistant.build import Chosen
+from assistant import build, new_session
 from assistant.config import ConfigError, Loaded
 from assistant.controls import Floor
-from assistant.engines import Engines
+from assistant.engines import Chosen, Engines
 from assistant.facts import Fact, Trouble
+from assistant.floor import Floor as TurnFloor
 from assistant.local_servers import AUTO, choose
 from assistant.memory import Memory, ResumeError, conversations_folder
 from assistant.session import Session
 from assistant.settings import Settings
 from assistant.talk_cards import Cards, chime, open_cards
 from assistant.talk_controls import TalkControls
+from assistant.talk_patience import with_card
 from assistant.talk_stage import Stage, perform, stage_of
 from assistant.trace_file import TraceFile
 from assistant.trace_folder import Limits
-from assistant.turns import Floor as TurnFloor
+from assistant.workshop import Workshop, close_engine
 from audio.units import ms_of_reply_samples
 from llm.discovery import PORTS, discover
 
 READY_TIMEOUT_S = 8.0
 TICK_S = 0.02
+
+CARD_TICK_S = 0.5
+CARD_STEP_MS = 10.0
+"""A card's latency is told anew with every block, and jumps by a few milliseconds: less than this is the same card."""
 
 
 @dataclass(slots=True)
@@ -81,6 +86,10 @@ class LocalTalker:
     def type(self, text: str) -> None:
         """See `Talker`."""
         self.session.type(text)
+
+    def forget(self) -> None:
+        """See `Talker`."""
+        self.session.clear()
 
     def talk(self, on: bool) -> None:
         """See `Talker`."""
@@ -147,9 +156,9 @@ class _Local:
 
     async def hold(self) -> None:
         """Load, converse, close. Ends when the controls say so."""
-        workshop = build.Workshop(self.settings, self.environ, talks=True)
+        workshop = Workshop(self.settings, self.environ, talks=True)
         workshop.export = build.span_export(self.settings, self.environ, self._trouble)
-        name = build.conversation_name()
+        name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._remembered, name)
         async with AsyncExitStack() as closing:
             closing.push_async_callback(workshop.aclose, self._trouble)
@@ -157,7 +166,7 @@ class _Local:
                 watching = loading.create_task(self._show_engines(workshop), name="engines, as they load")
                 cards_coming = loading.create_task(self._cards(), name="sound card")
                 engines = await workshop.engines()
-                closing.push_async_callback(build.close, engines.transcriber, self._trouble)
+                closing.push_async_callback(close_engine, engines.transcriber, self._trouble)
                 cards = await cards_coming
                 watching.cancel()
             closing.push_async_callback(cards.aclose)
@@ -165,21 +174,21 @@ class _Local:
             self.stage.engines(workshop.chosen)
             await self._converse(name, workshop, engines, cards)
 
-    async def _converse(self, name: str, workshop: build.Workshop, engines: Engines, cards: Cards) -> None:
+    async def _converse(self, name: str, workshop: Workshop, engines: Engines, cards: Cards) -> None:
         limits = Limits.of(self.settings.trace)
         self.trace = trace = TraceFile(self.settings.trace.dir, name, self._trouble, limits)
-        session = build.session(
+        session = new_session.session(
             workshop,
             engines=engines,
             microphone=cards.microphone,
             speaker=cards.speaker,
             trace=trace,
             show=lambda fact: self._show(session, fact),
-            counters=cards.counts,
+            counters=cards.facts,
+            in_use=cards.in_use,
         )
         if self.memory is not None:
-            for item in self.memory.items:
-                session.conversation.insert(item)
+            session.conversation.restore(self.memory.items)
         self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(workshop.chosen))
         async with asyncio.TaskGroup() as tasks:
             writers = [tasks.create_task(trace.run(), name="trace")]
@@ -190,9 +199,13 @@ class _Local:
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(cards), name="ready")
-                    ending = talking.create_task(self._end(session, cards), name="the end")
+                    beside = [
+                        talking.create_task(self._end(session, cards), name="the end"),
+                        talking.create_task(_keep_promise(session, cards), name="patience"),
+                    ]
                     await session.run()
-                    ending.cancel()
+                    for task in beside:
+                        task.cancel()
             finally:
                 for writer in writers:
                     writer.cancel()
@@ -203,10 +216,10 @@ class _Local:
         await cards.aclose()
 
     async def _announce(self, cards: Cards) -> None:
-        """Say when it listens: both streams are open."""
+        """Say when it listens."""
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
-                while cards.microphone.opened is None or cards.speaker.opened is None:  # noqa: ASYNC110 - it tells nobody
+                while not cards.ready:  # noqa: ASYNC110 - it tells nobody
                     await asyncio.sleep(TICK_S)
         except TimeoutError:
             return  # what is the matter was told
@@ -222,7 +235,7 @@ class _Local:
 
         return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, report)
 
-    async def _show_engines(self, workshop: build.Workshop) -> None:
+    async def _show_engines(self, workshop: Workshop) -> None:
         shown = -1
         while True:
             if len(workshop.chosen) != shown:
@@ -258,3 +271,13 @@ class _Local:
 
 def _endpoint(chosen: Sequence[Chosen]) -> str:
     return next((f"{one.name}, {one.detail}" if one.detail else one.name for one in chosen if one.stage == "llm"), "")
+
+
+async def _keep_promise(session: Session, cards: Cards) -> None:
+    """What the card takes of the 500 ms is not waited, also when another one is chosen."""
+    own, taken_ms = session.turns.settings.patience, 0.0
+    while own is not None:
+        if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:
+            taken_ms = cards.latency_ms
+            session.turns.settings = replace(session.turns.settings, patience=with_card(own, taken_ms))
+        await asyncio.sleep(CARD_TICK_S)

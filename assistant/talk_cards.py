@@ -3,22 +3,27 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from assistant.build import Chosen
 from assistant.controls import DeviceChoice
+from assistant.engines import Chosen
 from assistant.talk_settings import AudioSection
 from audio.card_microphone import CardMicrophone
 from audio.card_speaker import CardSpeaker
 from audio.card_stream import Opened
 from audio.devices import Device, Direction, list_devices, pick
 from audio.errors import EchoUnavailable
-from audio.units import REPLY_RATE_HZ, Pcm
+from audio.units import REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
+
+if TYPE_CHECKING:
+    from audio.echo import EchoCanceller
 
 CLOSE_TIMEOUT_S = 1.0
+
+NOT_YET = "not open yet"
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
@@ -51,17 +56,22 @@ class Cards:
     echo: str
     chosen: tuple[Chosen, ...]
     _devices: tuple[Device, ...]
-    _wanted: dict[Direction, str]
+    _canceller: "EchoCanceller | None" = None
+    _was_open: set[Direction] = field(default_factory=set)
 
     async def use(self, direction: Direction, name: str) -> None:
         """Another device. Raises DeviceError and keeps the old one."""
         card = self.microphone if direction == "input" else self.speaker
         await card.use(name)
-        self._wanted[direction] = name
 
     async def look(self) -> None:
         """List the devices again."""
         self._devices = await asyncio.to_thread(list_devices)
+
+    @property
+    def ready(self) -> bool:
+        """Both streams are open, but for a microphone that is meant to be closed: push-to-talk, and nobody presses."""
+        return self.speaker.opened is not None and (self.microphone.opened is not None or self.microphone.muted)
 
     def choices(self) -> Sequence[DeviceChoice]:
         """The devices, as last listed."""
@@ -78,18 +88,51 @@ class Cards:
         """The device in one line, or why there is none."""
         card = self.microphone if direction == "input" else self.speaker
         if card.opened is not None:
+            self._was_open.add(direction)
             return shown(card.opened)
         if direction == "input" and self.microphone.muted:
             return "closed"
-        return "gone; it is taken up again when it is back"
+        return "gone; it is taken up again when it is back" if direction in self._was_open else NOT_YET
+
+    def in_use(self) -> dict[str, str]:
+        """The devices by name, for the trace: at this moment, also after a switch."""
+        microphone, speaker = self.microphone.opened, self.speaker.opened
+        without = "closed" if self.microphone.muted else "gone"
+        return {
+            "microphone": without if microphone is None else microphone.device,
+            "speaker": "gone" if speaker is None else speaker.device,
+        }
+
+    @property
+    def latency_ms(self) -> float:
+        """What both take of an answer's time, as last told: from a sound to its coming, and from going to leaving."""
+        return (self.microphone.lag_s + self.speaker.latency_s) * 1000
 
     def counts(self) -> dict[str, int]:
-        """What was lost, for the trace and the screen."""
+        """What was lost, for the screen."""
         return {
             "underruns": self.speaker.counts.underruns,
             "overflows": self.microphone.overflows,
             "underflows": self.speaker.underflows,
         }
+
+    def facts(self) -> dict[str, int]:
+        """The same for the trace, with what tells how well the clocks of both cards are known."""
+        facts = {
+            **self.counts(),
+            "unheard_ms": round(self.speaker.silent_samples * 1000 / REPLY_RATE_HZ),
+            "microphone_latency_ms": round(self.microphone.lag_s * 1000),
+            "speaker_latency_ms": round(self.speaker.latency_s * 1000),
+        }
+        if self._canceller is not None:
+            reference = self._canceller.reference
+            facts |= {
+                "echo_lead_ms": round(self._canceller.delay_ms),
+                "echo_gaps": reference.gaps,
+                "echo_steps": reference.steps,
+                "echo_late_ms": round(ms_of_samples(Samples(reference.late_samples))),
+            }
+        return facts
 
     async def aclose(self) -> None:
         """Close both, within a limit."""
@@ -110,7 +153,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
     """
     devices = list_devices()
     microphone, speaker = pick(devices, audio.input, "input"), pick(devices, audio.output, "output")
-    echo, chosen = _echo(audio)
+    echo, chosen, canceller = _echo(audio)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
         CardSpeaker(audio.output, report=report, duck_db=duck_db, heard=echo),
@@ -121,7 +164,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
             Chosen("speaker", speaker.name, speaker.host_api, _why(audio.output), False, 0.0),
         ),
         devices,
-        {"input": audio.input, "output": audio.output},
+        canceller,
     )
 
 
@@ -142,13 +185,13 @@ def chime() -> Pcm:
     return pcm
 
 
-def _echo(audio: AudioSection) -> tuple[Echo | None, Chosen]:
+def _echo(audio: AudioSection) -> "tuple[Echo | None, Chosen, EchoCanceller | None]":
     from audio.half_duplex import HalfDuplex  # noqa: PLC0415 - with numpy only, and on use
 
     if audio.echo == "headphones":
-        return None, Chosen("echo", "headphones", "nothing is taken out: wear headphones", "as configured", False, 0.0)
+        return None, _chosen_echo("headphones", "nothing is taken out: wear headphones", "as configured"), None
     if audio.echo == "half-duplex":
-        return HalfDuplex(), Chosen("echo", "half-duplex", _HALF, "as configured", False, 0.0)
+        return HalfDuplex(), _chosen_echo("half-duplex", _HALF, "as configured"), None
     try:
         from audio.echo import EchoCanceller  # noqa: PLC0415 - loads a library of 10 MB
 
@@ -156,9 +199,14 @@ def _echo(audio: AudioSection) -> tuple[Echo | None, Chosen]:
     except EchoUnavailable as error:
         if audio.echo == "cancel":
             raise
-        return HalfDuplex(), Chosen("echo", "half-duplex", _HALF, f"in place of canceling: {error}", True, 0.0)
+        why = f"in place of canceling: {error}"
+        return HalfDuplex(), _chosen_echo("half-duplex", _HALF, why, fallback=True), None
     why = "as configured" if audio.echo == "cancel" else "auto: its library is at hand"
-    return canceller, Chosen("echo", "cancel", "the reply is taken out of the microphone's sound", why, False, 0.0)
+    return canceller, _chosen_echo("cancel", "the reply is taken out of the microphone's sound", why), canceller
+
+
+def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) -> Chosen:
+    return Chosen("echo", name, detail, why, fallback, 0.0)
 
 
 _HALF = "the microphone is silent while a reply sounds: interrupt with a key"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from assistant.controls import DeviceChoice, Floor, Mode, Status
 from assistant.facts import Fact, Trouble
-from assistant.talk_cards import Cards
+from assistant.talk_cards import NOT_YET, Cards
 from audio.devices import Direction
 from audio.errors import DeviceError
 
@@ -17,8 +17,6 @@ KEY_TICK_S = 0.02
 
 MOST_WISHES = 20
 """That take time and are not done yet; with more of them the sound system hangs, which was told."""
-
-LOADING = "not open yet"
 
 
 class Talker(Protocol):
@@ -59,6 +57,10 @@ class Talker(Protocol):
 
     def type(self, text: str) -> None:
         """Say this to the assistant."""
+        ...
+
+    def forget(self) -> None:
+        """What is being said is not to be answered."""
         ...
 
     def talk(self, on: bool) -> None:
@@ -131,8 +133,10 @@ class TalkControls:
             self.talker.type(text.strip())
 
     def mute(self, on: bool) -> None:
-        """See `Controls`."""
+        """See `Controls`. What was being said when the microphone is closed is not answered."""
         self.muted = on
+        if on and self.talker is not None:
+            self.talker.forget()
         if self.cards is not None and self.mode != "push-to-talk":
             self._wish(self.cards.microphone.mute(on))
 
@@ -160,9 +164,9 @@ class TalkControls:
             floor=self._floor(),
             input_dbfs=-math.inf if cards is None or self.muted else cards.microphone.level_dbfs,
             output_dbfs=-math.inf if cards is None else cards.speaker.level_dbfs,
-            input=LOADING if cards is None else cards.line("input"),
-            output=LOADING if cards is None else cards.line("output"),
-            echo=LOADING if cards is None else cards.echo,
+            input=NOT_YET if cards is None else cards.line("input"),
+            output=NOT_YET if cards is None else cards.line("output"),
+            echo=NOT_YET if cards is None else cards.echo,
             mode=self.mode,
             wake_phrase=self.wake_phrase if self.mode == "wake" else "",
             endpoint="" if talker is None else talker.endpoint,

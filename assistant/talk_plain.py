@@ -19,7 +19,7 @@ from assistant.turn_events import Origin
 from assistant.waterfall import SHORT_NAMES, segments, verdict
 
 if TYPE_CHECKING:
-    from assistant.build import Chosen
+    from assistant.engines import Chosen
 
 WATCH_S = 0.5
 """How often is looked for what is worth a line: a device that changed, a microphone that was closed."""
@@ -45,11 +45,11 @@ def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: s
     Args:
         environ: Where TERM is.
         keys: The input is a terminal.
-        terminal: The output is one.
+        terminal: The output is one, and so is standard error.
         encoding: Of the output.
     """
     if not terminal:
-        return "the output is not a terminal: lines are printed, as with --plain"
+        return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
     if not keys:
         return "the input is not a terminal, no keys can be pressed: lines are printed, as with --plain"
     if environ.get("TERM") in {"dumb", "unknown"}:

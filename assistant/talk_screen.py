@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import Color
@@ -39,7 +38,7 @@ from assistant.talk_transcript import Transcript
 from assistant.talk_view import View
 
 if TYPE_CHECKING:
-    from assistant.build import Chosen
+    from assistant.engines import Chosen
 
 STAGE_COLOURS: Mapping[Stage, str] = {
     stage: Color.parse(name).get_truecolor(SVG_EXPORT_THEME).hex for stage, name in COLOURS.items()
@@ -57,11 +56,6 @@ BAR_CELLS = {False: 18, True: 28}
 
 SIDE = ("latency", "engines", "sound")
 """The parts of the side panel; on a narrow screen they are below the words."""
-
-
-def time_of_day() -> str:
-    """The local time, for what is worth a time on the screen."""
-    return datetime.now(UTC).astimezone().strftime("%H:%M:%S")
 
 
 class TalkScreen(App[None]):
@@ -99,7 +93,7 @@ class TalkScreen(App[None]):
         self,
         controls: Controls,
         *,
-        clock: Callable[[], str] = time_of_day,
+        clock: Callable[[], str],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         """A screen for this conversation.
@@ -170,6 +164,9 @@ class TalkScreen(App[None]):
 
     def on_mount(self) -> None:
         """Begin to ask how things stand."""
+        # Textual lays out for its size only with the first event of a resize: the first picture would be another one.
+        for length, steps in zip(self.size, (WIDTHS, HEIGHTS), strict=True):
+            self.screen.add_class(max(step for step in steps if step[0] <= length)[1])
         self.set_interval(POLL_S, self._poll)
         self._poll()
 

@@ -5,16 +5,18 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from assistant.facts import Fact, TurnFinished
 from assistant.record import TurnRecord
 from assistant.talk_controls import TalkControls
+from audio.library_noise import hushed
 
 if TYPE_CHECKING:
-    from assistant.build import Chosen
+    from assistant.engines import Chosen
 
 LEAVE_S = 1.5
 """For the conversation to end once the screen is left; then it is broken off, its records written all the same."""
@@ -40,6 +42,10 @@ class Stage(Protocol):
         """Everything is loaded."""
         ...
 
+    def hushed(self) -> AbstractContextManager[object]:
+        """While it lasts, nothing but the stage itself writes to where it is shown; `run` only inside."""
+        ...
+
     async def run(self) -> None:
         """Until the person leaves, or `close`."""
         ...
@@ -61,7 +67,7 @@ class _OnScreen:
 
         self.records: list[TurnRecord] = []
         self._chosen: Sequence[Chosen] = ()
-        self._app = TalkScreen(controls)
+        self._app = TalkScreen(controls, clock=time_of_day)
         self._over = False
 
     def show(self, fact: Fact) -> None:
@@ -75,6 +81,17 @@ class _OnScreen:
 
     def ready(self) -> None:
         self._app.ready()
+
+    @contextmanager
+    def hushed(self) -> Generator[None]:
+        # Textual draws on what is called sys.__stderr__ when it begins: on what still leads to the terminal.
+        before = sys.__stderr__
+        with hushed() as screen:
+            setattr(sys, "__stderr__", screen)  # noqa: B010 - it is declared as final
+            try:
+                yield
+            finally:
+                setattr(sys, "__stderr__", before)  # noqa: B010
 
     async def run(self) -> None:
         if not self._over:
@@ -98,7 +115,6 @@ class _AsLines:
 
     def __init__(self, controls: TalkControls) -> None:
         from assistant.talk_plain import TalkPlain  # noqa: PLC0415 - the other one of two
-        from assistant.talk_screen import time_of_day  # noqa: PLC0415
 
         self._lines = TalkPlain(controls, clock=time_of_day)
         self._over = asyncio.Event()
@@ -115,6 +131,10 @@ class _AsLines:
 
     def ready(self) -> None:
         self._lines.ready()
+
+    def hushed(self) -> AbstractContextManager[object]:
+        # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
+        return hushed() if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -136,7 +156,8 @@ def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
     from assistant.talk_plain import unfit  # noqa: PLC0415 - the screen need not wait for it
 
     encoding = sys.stdout.encoding or ""
-    why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=sys.stdout.isatty(), encoding=encoding)
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()  # on the latter it is drawn, but for Windows
+    why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
     if why and not plain:
         sys.stderr.write(f"repartee: {why}\n")
     return _AsLines(controls) if plain or why else _OnScreen(controls)
@@ -154,7 +175,7 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
         finally:
             stage.close()
 
-    with _signals(stage.close):
+    with _signals(stage.close), stage.hushed():
         async with asyncio.TaskGroup() as tasks:
             work = tasks.create_task(controls.run(), name="controls")
             talking = tasks.create_task(holding(), name="conversation")
@@ -190,3 +211,8 @@ def _signals(end: Callable[[], None]) -> Generator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def time_of_day() -> str:
+    """The local time, for what is worth a time on the screen."""
+    return datetime.now(UTC).astimezone().strftime("%H:%M:%S")

@@ -28,7 +28,7 @@ from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, nearest_rank
 
 if TYPE_CHECKING:
-    from assistant.build import Chosen
+    from assistant.engines import Chosen
 
 MOST_ENTRIES = 200
 """Of the transcript on the screen; older ones go."""

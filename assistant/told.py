@@ -42,7 +42,8 @@ from assistant.turn_events import (
     Submitted,
     Transcribed,
 )
-from assistant.turns import TurnSettings, is_backchannel, plain_words
+from assistant.turn_settings import TurnSettings
+from assistant.turn_words import is_backchannel, plain_words
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing

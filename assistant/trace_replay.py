@@ -32,7 +32,8 @@ from assistant.turn_events import (
     Transcribed,
     Unduck,
 )
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.units import Samples
 
 Source = Literal["asked", "words", "listener"]

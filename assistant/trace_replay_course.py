@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from assistant.turn_events import Commit, Effect
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from audio.units import Samples
 
 Assumed = Literal["words", "judgement", "fixed silence", "answer", "silence after the end"]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.build import PATIENCE
 from assistant.config_sources import from_overrides
+from assistant.derived_settings import PATIENCE
 from assistant.setting_keys import Value
 from assistant.settings import PROFILE_HANGOVER_MS, Profile
 from assistant.trace_reading import TraceError
 from assistant.trace_replay_course import Change
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 
 REPLAYABLE = (
     "turn.profile",

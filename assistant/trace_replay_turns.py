@@ -17,7 +17,8 @@ from assistant.trace_replay import DECISIONS, Recorded, events_of, recorded, tel
 from assistant.trace_replay_course import Assumed, Change, Course, Given, Pace, Span
 from assistant.trace_replay_world import run
 from assistant.turn_events import Endpoint, NothingSaid
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 NEVER = 1 << 60

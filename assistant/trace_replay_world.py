@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from assistant.floor import Floor
 from assistant.told import Told
 from assistant.trace_replay import Ask, Judgement, Played, Recorded, Source, voiced
 from assistant.trace_replay_course import Change, Course, Given, Pace, Span
@@ -34,7 +35,8 @@ from assistant.turn_events import (
     Transcribe,
     Transcribed,
 )
-from assistant.turns import Floor, Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing

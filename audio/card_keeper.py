@@ -178,8 +178,11 @@ class CardKeeper(Generic[L]):
             return
         looking, self._looking = self._looking, None
         with suppress(DeviceError):  # nobody is without sound for it
-            default = pick(looking.result(), "", self._direction)
-            if default.full_name != stream.device.full_name:
+            found, own = looking.result(), stream.device.full_name
+            if not any(device.full_name == own and device.channels(self._direction) for device in found):
+                return  # ALSA lists only what can be opened, and ours is in use
+            default = pick(found, "", self._direction)
+            if default.full_name != own:
                 self.stream, self._before = None, stream.opened
                 _drop(self._library.close(stream))
                 wish = Wish(self._direction, "", self._rate_hz, fresh=True)

@@ -24,6 +24,10 @@ _TICK_S = FRAME_MS / 1000
 _KEPT_S = 2.0
 """Sound that waits for an event loop that is held up; what comes after that is lost and counted."""
 
+_WINDOW_S = 1.5
+"""Of the line's clock. A card's blocks are late by a few ms only, but where it drops some everything after them is
+dated too early until the window has passed: an echo canceller then looks for the reply in the wrong place."""
+
 _LEVEL_FRAMES = 5
 
 __all__ = ["CardMicrophone", "Clean", "Opened"]
@@ -95,7 +99,7 @@ class CardMicrophone:
             library: Who opens the stream; the program's own where None.
         """
         self.muted = False
-        self._line = MicrophoneLine(MIC_RATE_HZ)
+        self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
         self._keeper = CardKeeper(
             "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._lane, report=report
@@ -131,6 +135,11 @@ class CardMicrophone:
         if not self._levels:
             return -math.inf
         return 10 * math.log10(sum(10 ** (level / 10) for level in self._levels) / len(self._levels))
+
+    @property
+    def lag_s(self) -> float:
+        """From the capture of a block's last sample to its coming, as the card last said."""
+        return self._lag_s
 
     @property
     def overflows(self) -> int:

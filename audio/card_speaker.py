@@ -197,32 +197,33 @@ class CardSpeaker:
 
     def _tell(self) -> None:
         """What was played since, to everybody who is to know."""
-        if self._stream is not None:
-            self._tell_of(self._stream.lane)
         if self._keeper.stream is not self._stream:
             self._change(self._keeper.stream)
-        if self._stream is None:
+        if self._stream is not None:
+            self._hear_along(self._stream.lane)
+        else:
             self._play_silently(self._loop.time())
+        for pulled, leaves_s in self._mixer.played():
+            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
         self._changed.set()
 
-    def _tell_of(self, lane: PlayLane) -> None:
+    def _hear_along(self, lane: PlayLane) -> None:
         for block in lane.ring.take():
             pcm = block.pcm[:, 0]
             self._levels.append(rms_dbfs(pcm))
             if self._heard is not None:
                 self._heard.heard(pcm, REPLY_RATE_HZ, block.at_s)
-        while lane.played:
-            pulled, leaves_s = lane.played.popleft()
-            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
 
     def _change(self, stream: CardStream[PlayLane] | None) -> None:
+        self._mixer.serve(None if stream is None else stream.lane)
         if self._stream is not None:
             lane = self._stream.lane
+            self._hear_along(lane)
             self._underflows += lane.underflows
             self._silent_from_s = self._loop.time()
             # Since its last block nothing was played: the second until it was given up for lost.
             if stream is None and lane.last_s:
-                self._mixer.missed(round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
+                self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
         blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
         self._levels = deque(maxlen=blocks)
@@ -232,9 +233,7 @@ class CardSpeaker:
         due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _SILENT_MOST_SAMPLES)
         if due <= 0:
             return
-        _, pulled = self._mixer.pull(due)
-        from_s, self._silent_from_s = self._silent_from_s, self._silent_from_s + due / REPLY_RATE_HZ
-        if pulled is not None:
-            self.silent_samples += pulled.samples
-            leaves_s = from_s + pulled.first / REPLY_RATE_HZ
-            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
+        played = self._mixer.pull(None, due, math.inf)  # it never leaves
+        self._silent_from_s += due / REPLY_RATE_HZ
+        if played is not None and played[1] is not None:
+            self.silent_samples += played[1].samples

@@ -5,12 +5,12 @@ import math
 from audio.units import Samples, s_of_samples, samples_of_s
 
 _BUCKET_S = 0.5
-_BUCKETS = 20  # 10 s: at 200 ppm, far off for a card, the oldest minimum is wrong by 2 ms
+_WINDOW_S = 10.0  # at 200 ppm, far off for a card, the oldest minimum is wrong by 2 ms
 _STEP_S = 0.02
 
 
 class StreamClock:
-    """Maps stream positions to loop time by the least delay seen in the last 10 s. Pure; not thread-safe.
+    """Maps stream positions to loop time by the least delay seen in a window. Pure; not thread-safe.
 
     A block arrives when it was captured plus a delay that is never negative and often near its least: so the
     minimum of (arrival - sample time) over a window is the offset between both clocks. It follows a card that
@@ -22,8 +22,9 @@ class StreamClock:
             second): a suspended machine, samples the card has lost, a backlog that arrived at once.
     """
 
-    def __init__(self) -> None:
-        self._least_s = [math.inf] * _BUCKETS
+    def __init__(self, window_s: float = _WINDOW_S) -> None:
+        """`window_s`: 10 s outlast the troubles of a network. Lost samples are seen after as long at the latest."""
+        self._least_s = [math.inf] * max(2, round(window_s / _BUCKET_S))
         self._bucket = 0
         self._offset_s = math.inf
         self._before_s = math.inf
@@ -43,7 +44,7 @@ class StreamClock:
     def observe(self, end: Samples, arrival_s: float) -> None:
         """Take note that the sound up to `end` was here at loop time `arrival_s` (never going backwards)."""
         self._turn_to(math.floor(arrival_s / _BUCKET_S))
-        slot = self._bucket % _BUCKETS
+        slot = self._bucket % len(self._least_s)
         self._least_s[slot] = min(self._least_s[slot], arrival_s - s_of_samples(end))
         self._offset_s = min(self._least_s)
         if not self._stepped and self._before_s != math.inf and abs(self._offset_s - self._before_s) > _STEP_S:
@@ -54,7 +55,7 @@ class StreamClock:
         """No sound has come up to loop time `loop_s`: the offset stays what it is, however long that lasts."""
         offset_s = self._offset_s
         self._turn_to(math.floor(loop_s / _BUCKET_S))
-        slot = self._bucket % _BUCKETS
+        slot = self._bucket % len(self._least_s)
         self._least_s[slot] = min(self._least_s[slot], offset_s)
 
     def to_loop_s(self, position: Samples) -> float:
@@ -81,8 +82,9 @@ class StreamClock:
             return
         self._before_s = self._offset_s
         self._stepped = False
-        for passed in range(max(self._bucket + 1, bucket - _BUCKETS + 1), bucket + 1):
-            self._least_s[passed % _BUCKETS] = math.inf
+        buckets = len(self._least_s)
+        for passed in range(max(self._bucket + 1, bucket - buckets + 1), bucket + 1):
+            self._least_s[passed % buckets] = math.inf
         self._bucket = bucket
 
     def _must_run(self) -> None:

@@ -77,7 +77,7 @@ def pick(devices: Sequence[Device], wanted: str, direction: Direction) -> Device
         )
     if not wanted.strip():
         return next((device for device in able if device.is_default(direction)), able[0])
-    if wanted.strip().isdigit():
+    if wanted.strip().isdecimal():
         return _by_index(able, int(wanted), direction)
     return _by_name(able, wanted.strip(), direction)
 

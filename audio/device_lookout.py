@@ -1,11 +1,14 @@
 """Asks the process that looks for sound cards (`device_child`). Blocking: it belongs into a thread."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
 
+from audio.alsa_config import lacking
 from audio.device import Device
 from audio.errors import DeviceError
 from audio.portaudio_list import from_facts
@@ -35,6 +38,9 @@ class DeviceLookout:
             return self._ask(process)
         except (OSError, ValueError, KeyError, TypeError) as error:
             self.close()
+            if process.returncode == -signal.SIGABRT:
+                why = lacking(os.environ, sys.platform) or "see what `aplay -l` says"
+                raise DeviceError(f"ALSA ends every program that asks it for sound cards; {why}") from error
             raise DeviceError(
                 f"the sound cards could not be looked at within {LIMIT_S:g} s; if sound does not work elsewhere "
                 "either, restart the sound system"

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import TextIO
 
 _STDERR = 2
@@ -15,8 +16,12 @@ def hushed() -> Generator[TextIO]:
 
     ALSA and PortAudio write there at every underflow and every failed opening, in the midst of whatever is on the
     screen. Gives a file that still leads to where standard error led: for a screen that is drawn there, as Textual's.
-    Python's own `sys.stderr` leads there as well while this lasts.
+    Python's own `sys.stderr` leads there as well while this lasts. Where there is no standard error it leads nowhere.
     """
+    if sys.stderr is None:  # closed by whoever started the program (2>&-), or a window without a console
+        with Path(os.devnull).open("w", encoding="utf-8") as nobody:
+            yield nobody
+        return
     kept = os.dup(_STDERR)
     screen = os.fdopen(kept, "w", encoding="utf-8", errors="replace")
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -51,9 +51,9 @@ class MicrophoneLine:
         filled: All silence put in, also what only fills up a frame.
     """
 
-    def __init__(self, rate_hz: int) -> None:
-        """A line for blocks of this rate."""
-        self.clock = StreamClock()
+    def __init__(self, rate_hz: int, clock: StreamClock | None = None) -> None:
+        """A line for blocks of this rate; `clock`: its own, where the usual window does not fit."""
+        self.clock = clock or StreamClock()
         self.invented_frames = 0
         self.filled = FilledSilence()
         self._rate_hz = rate_hz

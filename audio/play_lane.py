@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,12 @@ from audio.block_ring import BlockRing
 from audio.card_clock import CardClock
 from audio.card_mixer import CardMixer
 from audio.card_stream import Bell, Opened
-from audio.playout import Pulled
 from audio.resample import StreamResampler
-from audio.units import REPLY_RATE_HZ, s_of_reply_samples
+from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 
 _KEPT_BLOCKS = 256
 """Over two seconds of blocks for an event loop that is held up: a queue's length of reply. Later ones are not told to
 whoever hears along."""
-
-_TOLD = 1024
-"""What was played of a reply, for the loop. The queue's two seconds are pulled in 200 blocks: it is never full."""
 
 
 class PlayLane:
@@ -32,8 +27,7 @@ class PlayLane:
         finished: See `Lane`.
         underflows: How often the card had to play nothing because we were late, as it says.
         clock: What is known of the card's times.
-        ring: What left, at 24 kHz, with the loop time of its first sample.
-        played: What of it was a reply's, with the loop time at which it leaves; the loop takes it out.
+        ring: What left, at 24 kHz, with the loop time of its first sample; nothing while another lane is served.
     """
 
     def __init__(
@@ -46,7 +40,7 @@ class PlayLane:
         self.clock = CardClock(opened.latency_ms / 1000)
         self._most_samples = math.ceil(REPLY_RATE_HZ * opened.block_ms / 1000) + 1
         self.ring = BlockRing(_KEPT_BLOCKS, self._most_samples)
-        self.played: deque[tuple[Pulled, float]] = deque(maxlen=_TOLD)
+        self._silence = np.zeros(self._most_samples, np.int16)
         self._rate_hz = opened.rate_hz
         self._channels = channels
         self._mixer = mixer
@@ -63,7 +57,7 @@ class PlayLane:
         self.last_s = now_s
         if flagged:
             self.underflows += 1
-            self._mixer.missed(frames * REPLY_RATE_HZ // self._rate_hz)
+            self._mixer.missed(self, frames * REPLY_RATE_HZ // self._rate_hz)
         self._fill(
             np.frombuffer(data, np.int16).reshape(frames, self._channels), self._leaves_s(now_s, card_s, first_s)
         )
@@ -86,16 +80,19 @@ class PlayLane:
         while filled < frames:
             # The filter holds samples back, so that the first pulls give less than they took.
             need = min(self._most_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
-            pcm, pulled = self._mixer.pull(need)
             # Sample k of what was pulled is k / 24 kHz after the first that was given, whatever the filter holds back.
             at_s = leaves_s + s_of_reply_samples(self._pulled) - self._given / self._rate_hz
-            self._pulled += need
-            self.ring.put(pcm[:, np.newaxis], at_s)
-            if pulled is not None:
-                self.played.append((pulled, at_s + s_of_reply_samples(pulled.first)))
-            sound = self._resampler.push(pcm)
+            sound = self._resampler.push(self._pull(need, at_s))
             taken = min(frames - filled, len(sound))
             out[filled : filled + taken] = sound[:taken, np.newaxis]
             filled += taken
             self._over = sound[taken:].copy() if taken < len(sound) else self._over
         self._given += frames
+
+    def _pull(self, need: int, at_s: float) -> Pcm:
+        self._pulled += need
+        pulled = self._mixer.pull(self, need, at_s)
+        if pulled is None:
+            return self._silence[:need]
+        self.ring.put(pulled[0][:, np.newaxis], at_s)
+        return pulled[0]

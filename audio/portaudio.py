@@ -9,20 +9,24 @@ a future that ends in time; and while a stream is open, devices are looked for i
 import asyncio
 import atexit
 import concurrent.futures
+import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from audio.card_stream import CardStream, L, Make, Opened, Wish
+from audio.alsa_config import lacking
+from audio.card_stream import CardStream, L, Make, Wish
 from audio.device import Device, pick
 from audio.device_lookout import DeviceLookout
 from audio.errors import DeviceError
 from audio.host_apis import manner_of, rates_of
 from audio.portaudio_faults import TRY_OTHERWISE, code_of, fault
-from audio.portaudio_list import fresh, listed, load, same
+from audio.portaudio_list import end, fresh, listed, load, same
+from audio.portaudio_stream import started
 
 LIMIT_S = 5.0
 """For one call. Bluetooth headsets take 2 s to open."""
@@ -49,6 +53,7 @@ class PortAudio:
         # Of the thread:
         self._library: Any = None  # sounddevice has no types
         self._devices: tuple[Device, ...] = ()
+        self._looked: tuple[Device, ...] | None = None  # for which streams were ended last
         self._streams: list[CardStream[Any]] = []
 
     # ---- on an event loop ----
@@ -59,14 +64,18 @@ class PortAudio:
 
     def close(self, stream: CardStream[L]) -> "asyncio.Future[None]":
         """See `CardLibrary.close`."""
-        return self._ask(partial(self._end, stream), lambda _: None)
+        return self._ask(partial(self._end, stream), lambda _: None, late=True)
 
     def look(self) -> "asyncio.Future[tuple[Device, ...]]":
         """See `CardLibrary.look`."""
         return self._ask(self._look, lambda _: None)
 
-    def _ask(self, job: Callable[[], T], drop: Callable[[T], None]) -> "asyncio.Future[T]":
-        """Have it done by the thread; an answer that comes too late, or for nobody, is dropped by the thread too."""
+    def _ask(self, job: Callable[[], T], drop: Callable[[T], None], *, late: bool = False) -> "asyncio.Future[T]":
+        """Have it done by the thread; an answer that comes too late, or for nobody, is dropped by the thread too.
+
+        What nobody waits for any longer when its turn comes is not begun, unless it matters `late` as well: who tries
+        every few seconds while the sound system hangs does not want it all when it wakes.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         limit = loop.call_later(LIMIT_S, _expire, future)
@@ -84,7 +93,12 @@ class PortAudio:
                     self._jobs.put_nowait(lambda: _ignore(_outcome(partial(drop, result.result()))))
 
         def work() -> None:
+            if future.done() and not late:
+                return
             result = _outcome(job)
+            if future.done() and result.exception() is None:
+                _ignore(_outcome(partial(drop, result.result())))
+                return
             try:
                 loop.call_soon_threadsafe(answer, result)
             except RuntimeError:  # the loop is closed
@@ -136,6 +150,8 @@ class PortAudio:
     def _ready(self) -> Any:
         """The library, loaded and begun."""
         if self._library is None:
+            if lacking(os.environ, sys.platform):
+                self._lookout.look()  # it may end whoever asks: then a process that has nothing to lose
             library = load()
             # Ours in its place: its own waits for ever for a sound server that hangs.
             atexit.unregister(library._exit_handler)
@@ -171,7 +187,7 @@ class PortAudio:
     def _renew(self, library: Any) -> bool:
         """See what was plugged in or made the default, if anything was; streams are ended for it. Whether it was."""
         # Whoever has streams open hears nothing while they are ended: so only for what is really there.
-        if self._streams and same(self._lookout.look(), self._devices):
+        if self._streams and not self._anything_new():
             return False
         for stream in list(self._streams):
             stream.interrupted = True
@@ -179,14 +195,31 @@ class PortAudio:
         before, self._devices = self._devices, fresh(library)
         return not same(before, self._devices)
 
+    def _anything_new(self) -> bool:
+        """Whether the other process sees something else than we do; said once of the same list.
+
+        ALSA lists what it can open: cards that we hold, and plug-ins on top of them, are missing there.
+        """
+        seen, ours = self._lookout.look(), {stream.device.full_name for stream in self._streams}
+        if (self._looked is not None and same(seen, self._looked)) or same(seen, self._devices):
+            return False
+        names = [device.full_name for device in seen]
+        held = ours.difference(names)
+        if held and names == [device.full_name for device in self._devices if device.full_name not in held]:
+            return False
+        self._looked = seen
+        return True
+
     def _start(self, library: Any, wish: Wish, device: Device, make: Make[L]) -> CardStream[L]:
         """Try the rates and channels that may do, the best first. Raises DeviceError."""
         rates = rates_of(manner_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
-        channels = sorted({1, min(2, device.channels(wish.direction))})
+        # One is all we need; some insist on two, and arrays of microphones on all they have.
+        most = device.channels(wish.direction)
+        channels = sorted({1, min(2, most), most})
         failed: BaseException | None = None
         for rate_hz, count in ((rate, count) for rate in rates for count in channels):
             try:
-                return _started(library, wish, device, make, rate_hz=rate_hz, channels=count)
+                return started(library, wish, device, make, rate_hz=rate_hz, channels=count)
             except (library.PortAudioError, ValueError, OSError) as error:
                 failed = error
                 if code_of(error) not in TRY_OTHERWISE:
@@ -205,7 +238,7 @@ class PortAudio:
             self._end(stream)
         self._lookout.close()
         if self._library is not None:
-            self._library._terminate()
+            end(self._library)
         done.set()
 
 
@@ -213,44 +246,6 @@ class PortAudio:
 def shared() -> PortAudio:
     """The one of this program: there is one PortAudio in a process."""
     return PortAudio()
-
-
-def _started(library: Any, wish: Wish, device: Device, make: Make[L], *, rate_hz: int, channels: int) -> CardStream[L]:
-    """Open and start a stream. Raises what the library raises."""
-    manner = manner_of(device.host_api, device.name)
-    inward = wish.direction == "input"
-    block_ms = manner.input_block_ms if inward else manner.output_block_ms
-    latency_ms = manner.input_latency_ms if inward else manner.output_latency_ms
-    lanes: list[L] = []  # there before the first callback, which comes with `start`
-
-    def callback(data: Any, frames: int, times: Any, flags: Any) -> None:
-        first_s = times.inputBufferAdcTime if inward else times.outputBufferDacTime
-        flagged = bool(flags.input_overflow if inward else flags.output_underflow)
-        lanes[0].block(data, frames, times.currentTime, first_s, flagged=flagged)
-
-    def ended() -> None:
-        for lane in lanes:
-            lane.ended()
-
-    kind = library.RawInputStream if inward else library.RawOutputStream
-    handle = kind(
-        samplerate=rate_hz,
-        blocksize=round(rate_hz * block_ms / 1000),
-        device=device.index,
-        channels=channels,
-        dtype="int16",
-        latency=latency_ms / 1000 or "low",
-        callback=callback,
-        finished_callback=ended,
-    )
-    opened = Opened(device.name, device.host_api, rate_hz, block_ms, round(handle.latency * 1000, 1))
-    lanes.append(make(opened, channels))
-    try:
-        handle.start()
-    except library.PortAudioError:
-        handle.close()
-        raise
-    return CardStream(opened, device, lanes[0], handle)
 
 
 def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":

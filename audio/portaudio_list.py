@@ -48,9 +48,15 @@ def listed(sounddevice: Any) -> tuple[Device, ...]:
 
 def fresh(sounddevice: Any) -> tuple[Device, ...]:
     """The devices as they are now. Ends every stream that is open."""
-    sounddevice._terminate()
+    end(sounddevice)
     sounddevice._initialize()
     return listed(sounddevice)
+
+
+def end(sounddevice: Any) -> None:
+    """End the library, unless it is ended: it is after it once failed to begin."""
+    if sounddevice._initialized:
+        sounddevice._terminate()
 
 
 def as_facts(devices: Sequence[Device]) -> list[dict[str, object]]:

@@ -20,8 +20,9 @@ class Speaker(Protocol):
     Attributes:
         on_played: Called on the loop for every device block that carried sound of a reply: the reply's key; how
             many of its samples the device has taken, this block's included; the loop time at which the block's
-            first sample of that reply leaves the loudspeaker; whether it was the reply's last. A reply whose end
-            is said after its last sample was taken gets one more call, without new samples. It must not raise.
+            first sample of that reply leaves the loudspeaker, infinity where nobody hears it because there is no
+            device; whether it was the reply's last. A reply whose end is said after its last sample was taken gets
+            one more call, without new samples. It must not raise.
     """
 
     on_played: OnPlayed
@@ -47,7 +48,10 @@ class Speaker(Protocol):
         ...
 
     def close(self, key: Hashable) -> ReplySamples:
-        """Shut the door: what is queued is dropped at once. Returns how many samples the device had taken."""
+        """Shut the door: what is queued is dropped at once. Returns how many samples the device had taken.
+
+        The same again for the one that was closed last; 0 for a reply that is unknown.
+        """
         ...
 
     def duck(self) -> None:

@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from assistant.turn_events import Asked, Duck, Effect, Heard, Interrupt, Playing, Retract, Unduck
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout

@@ -1,18 +1,26 @@
 """Where the time goes between `repartee talk` and "listening": python -m bench.start [--runs N]
 
 Prints what the imports of the command cost (python -X importtime), the largest first, and how long the whole command
-takes until it says "ready" in lines. The latter needs a sound card; without one it is left out, and said.
+takes until it says "ready" in lines, and until its screen says "listening" (in a pseudo-terminal, not on Windows). The
+latter two need a sound card; without one they are left out, and said.
 """
 
 import argparse
+import os
 import re
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 COMMAND = "import assistant.cli, rich.console, assistant.config, assistant.talk, assistant.talk_screen"
+TALK = (sys.executable, "-c", "from assistant.cli import main; main()", "talk")
 SHOWN = 12
 READY_WITHIN_S = 30.0
+
+ROWS, COLUMNS = 20, 100
+"""Low enough that the state is a word and not a drawing of one."""
 
 _LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|( +)(\S+)")
 
@@ -27,10 +35,9 @@ def imports_ms() -> list[tuple[str, float]]:
 
 
 def ready_s() -> float | None:
-    """From the command to "ready"; None where it does not come that far."""
+    """From the command to "ready" in lines; None where it does not come that far."""
     began_s = time.monotonic()
-    command = [sys.executable, "-c", "from assistant.cli import main; main()", "talk", "--plain"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*TALK, "--plain"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -43,19 +50,49 @@ def ready_s() -> float | None:
     return None
 
 
+def listening_s() -> float | None:
+    """From the command to "listening" on the screen, likewise."""
+    import fcntl  # noqa: PLC0415 - not on Windows
+    import pty  # noqa: PLC0415
+    import termios  # noqa: PLC0415
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    environ = {**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+    began_s = time.monotonic()
+    with subprocess.Popen(TALK, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as process:
+        os.close(theirs)
+        drawn = b""
+        try:
+            while b"LISTENING" not in drawn and time.monotonic() - began_s < READY_WITHIN_S:
+                drawn += os.read(ours, 1 << 16)
+            return time.monotonic() - began_s if b"LISTENING" in drawn else None
+        except OSError:  # it has ended
+            return None
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def measured(what: str, once: Callable[[], float | None], runs: int) -> str:
+    """A line: every run, in s."""
+    times = [taken for _ in range(runs) if (taken := once()) is not None]
+    if not times:
+        return f"{what}: not measured, there is no sound card (`repartee devices`)"
+    return f"{what}: {', '.join(f'{taken:.2f}' for taken in times)} s"
+
+
 def main() -> None:
-    """Print both."""
+    """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="of the whole command")
     runs = parser.parse_args().runs
     print("imports, ms, with all that each imports")
     for name, ms in imports_ms()[:SHOWN]:
         print(f"{ms:8.0f}  {name}")
-    times = [taken for _ in range(runs) if (taken := ready_s()) is not None]
-    if times:
-        print(f'command to "ready": {", ".join(f"{taken:.2f}" for taken in times)} s')
-    else:
-        print('command to "ready": not measured, there is no sound card (`repartee devices`)')
+    print(measured('command to "ready", lines', ready_s, runs))
+    if os.name == "posix":
+        print(measured('command to "listening", screen', listening_s, runs))
 
 
 if __name__ == "__main__":

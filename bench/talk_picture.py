@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.build import Chosen
 from assistant.controls import DeviceChoice, Floor, Status
+from assistant.engines import Chosen
 from assistant.facts import (
     Fact,
     PlacedWord,

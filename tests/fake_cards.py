@@ -25,6 +25,7 @@ class FakeLibrary:
 
     Attributes:
         devices: What is plugged in.
+        seen: What is found by looking, where that is not the same.
         refusing: What an attempt to open fails with, if anything.
         opens: Every attempt.
         streams: Those that are open.
@@ -33,6 +34,7 @@ class FakeLibrary:
 
     def __init__(self, *devices: Device) -> None:
         self.devices = devices or (device("desk", default=True),)
+        self.seen: tuple[Device, ...] | None = None
         self.refusing: DeviceError | None = None
         self.opens: list[Wish] = []
         self.streams: list[CardStream[Any]] = []
@@ -59,7 +61,7 @@ class FakeLibrary:
         return self._later(closed)
 
     def look(self) -> "asyncio.Future[tuple[Device, ...]]":
-        return self._later(lambda: self.devices)
+        return self._later(lambda: self.devices if self.seen is None else self.seen)
 
     def unplug(self) -> None:
         """All streams end, and nothing is there."""

@@ -66,17 +66,19 @@ class FakeSounddevice:
         self.threads: set[str] = set()
         self.hanging = threading.Event()
         self.hanging.set()
-        self.initialized = 1
+        self._initialized = 0  # as the module counts
         self._initialize()
 
     def _initialize(self) -> None:
-        self.initialized += 1
+        self._initialized += 1
         self._seen = list(self.plugged)
         self._seen_default = self.default
 
     def _terminate(self) -> None:
         assert not self.streams, "streams are ended before the library is"
-        self.initialized -= 1
+        if not self._initialized:
+            raise PortAudioError("PortAudio not initialized", -10000)
+        self._initialized -= 1
 
     def _exit_handler(self) -> None:
         raise AssertionError("waits for ever for a sound server that hangs")

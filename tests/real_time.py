@@ -17,7 +17,8 @@ from assistant.facts import Fact
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.microphone import Microphone
 from audio.speaker import WavSpeaker
 from audio.units import MIC_RATE_HZ, Pcm

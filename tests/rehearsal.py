@@ -5,7 +5,7 @@ of the person (loud or silent frames), the detector that hears it, the words, th
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,12 +18,14 @@ from assistant.conversation import Conversation
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact, Trouble, UnitSpoken
+from assistant.items import Item
 from assistant.push_to_talk import TalkKey
 from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
 from assistant.tools import Tools
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
@@ -50,25 +52,38 @@ class Says:
     words: str
 
 
-class ScriptedMicrophone:
-    """Loud frames where somebody speaks, in virtual real time."""
+LATE_FOR_MS = 500
+"""How long frames are late by the same time, before the next one of `late_ms` counts."""
 
-    def __init__(self, says: Sequence[Says], length_ms: int) -> None:
+
+class ScriptedMicrophone:
+    """Loud frames where somebody speaks, in virtual real time; each may come late, and `muted` ones are silent.
+
+    `late_ms`: by how much frames come late, one after another for half a second each; a later frame waits for it.
+    """
+
+    def __init__(self, says: Sequence[Says], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
         self.clock = StreamClock()
         self.invented_frames = 0
+        self.muted = False
         self._says = says
         self._frames = length_ms // 20
+        self._late_ms = late_ms
 
     async def frames(self) -> AsyncGenerator[Frame]:
         loop = asyncio.get_running_loop()
         begin_s = loop.time()
         loud, silent = np.full(FRAME_SAMPLES, 8000, np.int16), np.zeros(FRAME_SAMPLES, np.int16)
+        muted: list[bool] = []  # as they are captured
         for number in range(self._frames):
-            await asyncio.sleep(begin_s + (number + 1) * 0.02 - loop.time())
-            self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + (number + 1) * 0.02)
+            late_ms = self._late_ms[number * 20 // LATE_FOR_MS % len(self._late_ms)]
+            while len(muted) <= number + late_ms // 20:
+                await asyncio.sleep(begin_s + (len(muted) + 1) * 0.02 - loop.time())
+                muted.append(self.muted)
+            self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
-            spoken = any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
-            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent)
+            spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
+            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, invented=muted[number])
 
 
 class LoudnessVad:
@@ -106,16 +121,33 @@ class ScriptedHearing:
     on_partial: Callable[[Words], None]
     until: int = 0
     over: bool = False
+    sound: list[Pcm] = field(default_factory=list)
 
     def feed(self, pcm: Pcm) -> None:
         if self.transcriber.dead:
             raise SttError("the recognizer has died")
         self.until += len(pcm)
+        if self.transcriber.word_by_word:
+            self.sound.append(pcm.copy())
+            if self.transcriber.partials and self.text():
+                self.on_partial(Words(self.segment, Samples(self.segment + self.until), self.text()))
 
     def text(self) -> str:
+        if self.transcriber.word_by_word:
+            return " ".join(self._words_that_sounded())
         begin_ms, end_ms = ms_of_samples(self.segment), ms_of_samples(self.segment + self.until)
         parts = [part.words for part in self.transcriber.says if begin_ms <= part.start_ms < end_ms]
         return " ".join(part for part in parts if part)
+
+    def _words_that_sounded(self) -> Iterator[str]:
+        loud = np.concatenate(self.sound or [np.zeros(0, np.int16)]) != 0
+        for part in self.transcriber.says:
+            words = part.words.split()
+            for number, word in enumerate(words):
+                length = samples_of_ms(part.end_ms - part.start_ms) // len(words)
+                start = samples_of_ms(part.start_ms) + number * length - self.segment
+                if loud[max(start, 0) : max(start + length, 0)].sum() > length / 2:
+                    yield word
 
     async def words(self) -> Words:
         engine = self.transcriber
@@ -139,10 +171,17 @@ class ScriptedHearing:
 
 @dataclass(slots=True)
 class ScriptedTranscriber:
-    """Says the scripted words, after a delay; dies or hangs when told."""
+    """Says the scripted words, after a delay; dies or hangs when told.
+
+    Attributes:
+        word_by_word: A word is known once most of its own sound was heard, else all of them with the first sound.
+        partials: And is told at once.
+    """
 
     says: Sequence[Says]
     delay_ms: float = 20.0
+    word_by_word: bool = False
+    partials: bool = False
     dead: bool = False
     hangs: bool = False
     breaks: bool = False
@@ -305,14 +344,18 @@ class Rehearsal:
     max_history_tokens: int = 100_000
     attention: Attention = field(default_factory=Attention)
     key: TalkKey | None = None
+    late_ms: Sequence[int] = (0,)
+    microphone: ScriptedMicrophone = field(init=False)
     transcriber: ScriptedTranscriber = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
     deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, lambda: NOON))
     cues: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
+    seen: list[tuple[int, Fact, tuple[Item, ...]]] = field(default_factory=list)  # every fact with the history then
     session: Session = field(init=False)
 
     def __post_init__(self) -> None:
+        self.microphone = ScriptedMicrophone(self.says, self.length_ms, self.late_ms)
         self.transcriber = ScriptedTranscriber(self.says)
         self.model = ScriptedModel(self.replies)
 
@@ -337,6 +380,7 @@ class Rehearsal:
 
         def show(fact: Fact) -> None:
             facts.append((round((loop.time() - zero_s) * 1000), fact))
+            self.seen.append((*facts[-1], conversation.items))
 
         recorder = Recorder(
             conversation="rehearsal",
@@ -352,7 +396,7 @@ class Rehearsal:
         )
         conversation = Conversation("Be brief.", 20, self.max_history_tokens)
         self.session = Session(
-            ScriptedMicrophone(self.says, self.length_ms),
+            self.microphone,
             speaker,
             Engines(
                 self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds, tools=self.tools

@@ -18,11 +18,10 @@ from rehearsal import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
-from assistant import build
-from assistant.build import Chosen
 from assistant.config import load_settings
-from assistant.engines import Engines
+from assistant.engines import Chosen, Engines
 from assistant.settings import Settings
+from assistant.workshop import Workshop
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.admission import Admission
 from web.app import make_app
@@ -48,17 +47,17 @@ def settings_for(traces: Path, *assignments: str) -> Settings:
     return load_settings(Path(os.devnull), {}, [f"trace.dir={traces}", "server.port=0", *assignments]).settings
 
 
-def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> build.Workshop:
+def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> Workshop:
     """pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at this url."""
     services = (
         [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []
     )
     engines = ["stt.engine=pocketsphinx", "tts.engine=espeak-ng", *services]
-    return build.Workshop(settings_for(traces, *engines, *assignments), os.environ)
+    return Workshop(settings_for(traces, *engines, *assignments), os.environ)
 
 
 @dataclass(slots=True)
-class ScriptedWorkshop(build.Workshop):
+class ScriptedWorkshop(Workshop):
     """Engines that are scripts: every conversation has its own.
 
     Attributes:
@@ -125,7 +124,7 @@ class Served:
 
 
 @asynccontextmanager
-async def served(workshop: build.Workshop) -> AsyncGenerator[Served]:
+async def served(workshop: Workshop) -> AsyncGenerator[Served]:
     """The server while the block runs, its engines loaded."""
     section = workshop.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)

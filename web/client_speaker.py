@@ -70,6 +70,7 @@ class ClientSpeaker:
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
+        self._cut: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # what was closed last
         self._gone_s: float | None = None  # since when the client is not connected
         self._changed = asyncio.Event()
         self._begun = asyncio.Event()
@@ -90,7 +91,7 @@ class ClientSpeaker:
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
         """See `Speaker.play`. Returns once the last piece was sent."""
         at = 0
-        while (playing := self._open(key)) is not None:
+        while (playing := self._open(key)) is not None and not playing.ended:
             if at == len(pcm):
                 return True
             take = min(PIECE_SAMPLES, len(pcm) - at)
@@ -117,12 +118,13 @@ class ClientSpeaker:
         """See `Speaker.close`: what the client has not played yet it is told to drop."""
         playing = self._open(key)
         if playing is None:
-            return ReplySamples(0)
+            return self._cut[1] if self._cut[0] == key else ReplySamples(0)
         if playing.finished:
             self.unduck()  # else the client drops what is lowered
         self._playing = None
         self._changed.set()
-        return ReplySamples(max(playing.told, playing.heard(self._now_s())))
+        self._cut = (key, ReplySamples(max(playing.told, playing.heard(self._now_s()))))
+        return self._cut[1]
 
     def duck(self) -> None:
         """See `Speaker.duck`: done by the client."""

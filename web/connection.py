@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from assistant import build
+from assistant import new_session
+from assistant.derived_settings import turn_settings
 from assistant.engines import Engines
 from assistant.facts import Fact, Trouble, TurnFinished
 from assistant.session import Session
@@ -133,16 +134,16 @@ class Connections:
             self._realtime(config, engines, token),
             microphone,
             speaker,
-            build.turn_settings(settings, engines.transcriber.name),
+            turn_settings(settings, engines.transcriber.name),
             voice=engines.voice.name,
         )
         trace = TraceFile(
             settings.trace.dir,
-            build.conversation_name(),
+            new_session.conversation_name(),
             lambda what: self._told(talk, Trouble(what)),
             Limits.of(settings.trace),
         )
-        talk.session = build.session(
+        talk.session = new_session.session(
             workshop,
             engines=engines,
             microphone=microphone,

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from assistant import build
 from assistant.engines import Engines
+from assistant.workshop import Workshop, close_engine
 from web.health import EngineState, State
 from web.metrics import Metrics
 
@@ -24,7 +24,7 @@ class EngineHall:
     theirs back, and only where there is none another is started, by the task of the conversation that took the last.
     """
 
-    workshop: build.Workshop
+    workshop: Workshop
     metrics: Metrics
     _ready: list[Engines] = field(default_factory=list)
     _open: bool = False
@@ -65,7 +65,7 @@ class EngineHall:
             if self._open and len(self._ready) < MOST_READY and transcriber.renew():
                 self._ready.append(self.workshop.around(transcriber))
             else:
-                await build.close(transcriber, self._left_behind)
+                await close_engine(transcriber, self._left_behind)
 
     async def refill(self) -> None:
         """Have engines ready for the next conversation; does nothing where there are, or somebody is at it.
@@ -85,7 +85,7 @@ class EngineHall:
         if self._open:
             self._ready.append(engines)
         else:
-            await build.close(engines.transcriber, self._left_behind)
+            await close_engine(engines.transcriber, self._left_behind)
 
     async def aclose(self) -> None:
         """Stop everything, within a limit."""
@@ -93,7 +93,7 @@ class EngineHall:
         ready, self._ready = self._ready, []
         async with asyncio.TaskGroup() as tasks:
             for engines in ready:
-                tasks.create_task(build.close(engines.transcriber, self._left_behind))
+                tasks.create_task(close_engine(engines.transcriber, self._left_behind))
             tasks.create_task(self.workshop.aclose(self._left_behind))
 
     def _left_behind(self, _what: str) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
-from assistant import build
+from assistant.build import span_export
 from assistant.settings import Settings
+from assistant.workshop import Workshop
 from web.app import Errand
 from web.connection import Connections
 from web.hall import EngineHall
@@ -42,8 +43,8 @@ OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], House]
 
 def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> House:
     """The real one. Raises EngineLoadError where `trace.otlp_url` is set and its extra is missing."""
-    workshop = build.Workshop(settings, environ)
-    workshop.export = export = build.span_export(settings, environ, lambda what: _log.warning("%s", what))
+    workshop = Workshop(settings, environ)
+    workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EngineHall(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
     house = House(hall, connections.converse, connections.resumable, traces=connections.traces)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from assistant.build import Chosen
 from assistant.config import ConfigError, Loaded
 from assistant.controls import Floor
+from assistant.engines import Chosen
 from assistant.facts import Trouble
 from assistant.settings import Settings
 from assistant.talk_cards import Cards, chime, open_cards
@@ -77,6 +77,10 @@ class RemoteTalker:
     def type(self, text: str) -> None:
         """See `Talker`."""
         self.talk_with.type(text)
+
+    def forget(self) -> None:
+        """See `Talker`."""
+        self.talk_with.forget()
 
     def talk(self, on: bool) -> None:
         """See `Talker`."""

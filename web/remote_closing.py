@@ -64,6 +64,11 @@ _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
     (ssl.SSLError, "{place} speaks no TLS ({why}); is it ws:// and not wss://?", _NEVER),
     (InvalidMessage, "{place} is no server of WebSockets; check the port, and ws:// or wss://.", _SOMETIMES),
     (InvalidUpgrade, "{place} is no server of WebSockets; check the port, and the path {path}.", _NEVER),
+    (
+        ImportError,
+        "{place}: the environment names a SOCKS proxy, for which {error}: install it, or take the proxy out.",
+        _NEVER,
+    ),
     (InvalidProxy, "{place}: the proxy that the environment names is none ({error}).", _NEVER),
     (ProxyError, "{place}: the proxy that the environment names does not let it through ({error}).", _SOMETIMES),
     (WebSocketException, "{place} cannot be talked to ({error}).", _NEVER),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.build import Chosen
+from assistant.engines import Chosen
 from assistant.facts import NothingHeard, SpeechStarted, Trouble, TurnFinished, TurnTaken, WordsHeard
 from assistant.items import ItemId, Said
 from assistant.turn_events import ReplyId

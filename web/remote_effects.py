@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assistant.build import Chosen
+from assistant.engines import Chosen
 from assistant.facts import Fact
 from assistant.turn_events import ReplyId
 from audio.units import Pcm

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from assistant.turn_events import ReplyId
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+from web.remote_cushion import GATHER_LIMIT_S, Cushion
 from web.remote_playout import Played
 
 MOST_WAITING_SAMPLES = 60 * REPLY_RATE_HZ
@@ -35,6 +37,7 @@ class RemoteMouth:
         progress: Told about ten times a second how far a reply is, and when it is over.
         trouble: Hears one sentence where sound is lost.
         playing: The reply that sounds, or is about to.
+        cushion: What is gathered before a reply begins or goes on, where the network falters.
     """
 
     speaker: Speaker
@@ -42,11 +45,13 @@ class RemoteMouth:
     progress: Report = lambda _reply, _played: None
     trouble: Callable[[str], None] = lambda _what: None
     playing: ReplyId | None = None
+    cushion: Cushion = field(default_factory=Cushion)
     _played: dict[ReplyId, Played] = field(default_factory=dict)
     _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: no more comes of it
     _waiting_samples: int = 0
     _closed: set[Hashable] = field(default_factory=set)  # what still comes of these is not heard
     _open: Hashable = None  # at the loudspeaker
+    _given: int = 0  # samples of it that the loudspeaker was given
     _ended: Hashable = None  # the reply of which no more sound comes
     _kept: list[Pcm] = field(default_factory=list)  # the sound of the last reply
     _kept_samples: int = 0
@@ -153,13 +158,50 @@ class RemoteMouth:
                 await self._until_silent()
                 if key in self._closed:
                     continue
-                self._open = key
-                self.speaker.open(key)
+                self._begin_at_the_speaker(key)
             if pcm is None:
                 self.speaker.end(key)
                 continue
+            if self._gathers(key):
+                await self._gather(key, pcm)
+                if key in self._closed:
+                    continue
             self._waiting_samples -= len(pcm)
+            self._given += len(pcm)
             await self.speaker.play(key, pcm)
+
+    def _begin_at_the_speaker(self, key: Hashable) -> None:
+        self._open, self._given = key, 0
+        self.speaker.open(key)
+        self.cushion.begin()
+
+    def _gathers(self, key: Hashable) -> bool:
+        """Whether a reply begins, or goes on after the loudspeaker had nothing of it any more."""
+        if not isinstance(key, ReplyId) or key not in self._played:
+            return False  # from what is kept here, nothing comes late
+        played = self._played[key]
+        if self._given == 0:
+            return True
+        if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
+            return False
+        self.cushion.ran_dry()
+        return True
+
+    async def _gather(self, key: Hashable, first: Pcm) -> None:
+        """Wait until enough of it is here, or all of it; not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_LIMIT_S):
+                while self._open == key and not self._enough(key, first):
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    def _enough(self, key: Hashable, first: Pcm) -> bool:
+        here = len(first)
+        for other, pcm in self._waiting:
+            if here >= self.cushion.samples or other != key or pcm is None:
+                return True
+            here += len(pcm)
+        return here >= self.cushion.samples
 
     async def _until_silent(self) -> None:
         """To open the door for a reply closes it for the one before, which may not be over."""
@@ -176,6 +218,7 @@ class RemoteMouth:
     def _took(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         if finished and key == self._open:
             self._open = None
+            self.cushion.over()
             self._changed.set()
         if not isinstance(key, ReplyId) or key not in self._played:
             return

@@ -1,5 +1,6 @@
 """What became of one reply of a server's at this end: how much was heard, and when it became audible. Pure."""
 
+import math
 from dataclasses import dataclass, field
 
 from audio.level import OnsetFinder
@@ -52,6 +53,9 @@ class Played:
         self.finished = self.finished or finished
         if self.audible_s is not None:
             return False
+        if math.isinf(leaves_at_s):  # there is no device: nobody hears it, nor what was before the onset
+            self._blocks.clear()
+            return False
         self._blocks.append(self._block)
         del self._blocks[:-MOST_BLOCKS]
         if self._onset_at is None or total <= self._onset_at:
@@ -69,6 +73,11 @@ class Played:
         first, leaves_at_s = self._block
         left = first + max(0.0, now_s - leaves_at_s) * REPLY_RATE_HZ
         return ms_of_reply_samples(self.taken) if self.finished else min(left, self.taken) * 1000 / REPLY_RATE_HZ
+
+    def dry(self, now_s: float, latency_s: float) -> bool:
+        """Whether the loudspeaker has asked for more than there was; `latency_s`: from that to the sound leaving."""
+        first, leaves_at_s = self._block
+        return now_s >= leaves_at_s + (self.taken - first) / REPLY_RATE_HZ - latency_s
 
     def report_due(self, now_s: float) -> bool:
         """Whether the server is to be told again how much was heard."""

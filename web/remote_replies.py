@@ -70,6 +70,11 @@ class Replies:
         if reply in self._replies:
             self._replies[reply].why = "client"
 
+    @property
+    def unwanted(self) -> ReplyId | None:
+        """The reply that is under way although the person has stopped it: the server does not know it yet."""
+        return self.under_way if self.under_way is not None and self.under_way == self._silenced else None
+
     def whose(self, item: str) -> ReplyId | None:
         """The reply of which this item is the message."""
         return next((one.id for one in self._replies.values() if item and one.item == item), None)

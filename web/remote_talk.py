@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.build import Chosen
+from assistant.engines import Chosen
 from assistant.facts import Fact, ReplyBegun, Trouble
 from assistant.turn_events import ReplyId
 from audio.frame import Frame
@@ -32,8 +32,6 @@ from web.wire.reply_ids import response_id
 
 SHORTEST_TURN_MS = 100.0
 """The server calls less than that an empty buffer."""
-
-LEAVE_TIMEOUT_S = 1.0
 
 NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
 NOT_CONNECTED = "not sent: there is no connection to the server"
@@ -123,6 +121,10 @@ class RemoteTalk:
         else:
             self.show(Trouble(NOT_CONNECTED))
 
+    def forget(self) -> None:
+        """What is being said is not to be answered."""
+        self.wire.send(say.clear())
+
     def repeat(self) -> bool:
         """Play the last reply again, from what is kept of it here; False where there is none."""
         busy = self.conversation.hearing or self.conversation.thinking
@@ -140,7 +142,9 @@ class RemoteTalk:
         self.talking = on
         if on:
             self.interrupt()
-            self._released_s, self._held_samples = None, 0
+            if self._released_s is None:
+                self._held_samples = 0
+            self._released_s = None  # let go just now: it was held all the time
         else:
             self._released_s = asyncio.get_running_loop().time()  # frames of what was said are still on their way
 
@@ -181,7 +185,9 @@ class RemoteTalk:
     def _finish_turn(self) -> None:
         self._released_s = None
         self._pause()
-        if ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
+        if not self.wire.open:
+            self.show(Trouble(NOT_CONNECTED))
+        elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
             self.wire.send(say.commit())
             self._ask()
         else:
@@ -249,6 +255,9 @@ class RemoteTalk:
         self._greeted, self._told, self._sending = True, "", False
         self._resampler.flush()
         self.wire.send(say.update_session(None if self.push_to_talk else greeted.detection))
+        unwanted = self.conversation.replies.unwanted
+        if unwanted is not None:  # stopped while there was no connection
+            self.wire.send(say.cancel(response_id(unwanted)))
         self.engines(greeted.engines)
 
     def _date(self, reply: ReplyId) -> None:

@@ -20,6 +20,8 @@ CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0
 SEND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
+LEAVE_TIMEOUT_S = 1.0
+"""For what waits to be sent, or for a connection that is being made, once the person leaves."""
 PING_S = 5.0
 """How often the server is asked whether it is still there: an idle network drops nobody, and a dead one is noticed."""
 PONG_S = 10.0
@@ -31,6 +33,12 @@ MOST_WAITING_SOUND = 200
 """Pieces of 20 ms, 4 s: what does not leave by then is left out; the server puts in silence for it."""
 MOST_WAITING = 1000
 """Of all texts: with more of them the server does not read any longer."""
+
+STEADY_S = 5.0
+"""A connection that was lost sooner has not come back: the waits go on growing, for a server that greets and dies."""
+
+LARGEST_NUMBER = 1e15
+"""No time and no count of a server's is near it. What is, or is none at all, is a message that nobody understands."""
 
 LARGEST_BYTES = 8 * 1024 * 1024
 """Of a message: the server's longest are a history told again, and half a second of sound."""
@@ -78,6 +86,8 @@ class RemoteWire:
     _leaving: bool = False
     _farewell: str = ""
     _waits: int = 0
+    _limit: asyncio.Timeout | None = None  # of `run`: none, until we leave
+    _greeted_s: float | None = None  # since when a session is open on this connection
 
     @property
     def open(self) -> bool:
@@ -96,14 +106,23 @@ class RemoteWire:
         return self._put(text, sound=True)
 
     def leave(self) -> None:
-        """Send what waits, then hang up."""
+        """Send what waits, then hang up. Idempotent."""
+        if not self._leaving and self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + LEAVE_TIMEOUT_S)
         self._leaving = True
         self._changed.set()
 
     async def run(self) -> None:
         """Be connected until `leave`. Raises ServerLostError where that cannot be, or is over for good."""
+        with suppress(TimeoutError):  # only leaving has a limit
+            async with asyncio.timeout(None) as self._limit:
+                await self._stay()
+
+    async def _stay(self) -> None:
         while not self._leaving:
             ending = await self._converse()
+            if self._greeted_s is not None and asyncio.get_running_loop().time() - self._greeted_s >= STEADY_S:
+                self._waits = 0
             if ending is None:
                 return
             if not ending.again:
@@ -122,10 +141,10 @@ class RemoteWire:
 
     async def _converse(self) -> Ending | None:
         """One connection, from beginning to end; None: we have left."""
-        self._farewell = ""
+        self._farewell, self._greeted_s = "", None
         try:
             socket = await self._connected()
-        except (OSError, WebSocketException) as error:
+        except (OSError, WebSocketException, ImportError) as error:
             return why_not(error, self.address, connected_before=self._once)
         try:
             return await self._use(socket)
@@ -171,16 +190,17 @@ class RemoteWire:
 
     def _told(self, message: str | bytes) -> None:
         try:
-            event = json.loads(message)
-        except ValueError:
+            event = json.loads(message, parse_float=_number, parse_int=_whole, parse_constant=_number)
+        except (ValueError, RecursionError):
             return  # not ours to repair: the server sends JSON only
         if not isinstance(event, dict):
             return
         if event.get("type") == "error":
-            self._farewell = str((event.get("error") or {}).get("code", ""))
+            error = event.get("error")
+            self._farewell = str(error.get("code", "")) if isinstance(error, dict) else ""
         if event.get("type") == "session.created":
             self._open = self._once = True
-            self._waits = 0
+            self._greeted_s = asyncio.get_running_loop().time()
         self.listener.event(event)
 
     async def _write(self, socket: ClientConnection) -> None:
@@ -208,6 +228,19 @@ class RemoteWire:
         self._open = False
         self._waiting.clear()
         self._waiting_sound = 0
+
+
+def _number(text: str) -> float:
+    """Of JSON. Raises ValueError for what is none, or beyond what is told here: NaN, 1e999."""
+    number = float(text)
+    if not abs(number) < LARGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} letters")
+    return number
+
+
+def _whole(text: str) -> int:
+    _number(text)
+    return int(text)
 
 
 def _closing(socket: ClientConnection) -> ConnectionClosed:

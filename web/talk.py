@@ -11,7 +11,7 @@ from typing import assert_never
 
 import numpy as np
 
-from assistant.build import PATIENCE
+from assistant.derived_settings import PATIENCE
 from assistant.engines import Wishes
 from assistant.facts import (
     Fact,
@@ -25,11 +25,12 @@ from assistant.facts import (
     UnitSpoken,
     WordsPlaced,
 )
+from assistant.floor import Floor
 from assistant.items import Answered, Called, Item, Returned
 from assistant.session import Session
 from assistant.settings import PROFILE_HANGOVER_MS
 from assistant.turn_events import ReplyId
-from assistant.turns import Floor, TurnSettings
+from assistant.turn_settings import TurnSettings
 from audio import g711
 from audio.units import Pcm, reply_samples_of_ms
 from llm.chat import ChatOptions

@@ -16,7 +16,7 @@ from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
 from assistant.reply import BROKE_OFF
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from llm.openai import OpenAIChat
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]

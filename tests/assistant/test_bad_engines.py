@@ -17,11 +17,12 @@ from real_time import WHAT_TIME, Hold, bare_environment, said_twice
 from rehearsal import Performance, adds_up
 from rich.console import Console
 
-from assistant import build
 from assistant.config import load_settings
 from assistant.demo import demo
+from assistant.derived_settings import session_settings, turn_settings
 from assistant.engines import Engines
 from assistant.session import NOT_HEARD
+from assistant.workshop import Workshop, close_engine
 from audio.recording import open_recording
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
 from audio.tts.espeak_library import EspeakLibrary
@@ -38,14 +39,14 @@ REPARTEE = Path(sys.executable).parent / "repartee"
 
 
 @asynccontextmanager
-async def engines_of(*overrides: str) -> AsyncGenerator[tuple[Engines, build.Workshop]]:
+async def engines_of(*overrides: str) -> AsyncGenerator[tuple[Engines, Workshop]]:
     """What `repartee demo` would run on. Speech at double pace keeps the tests short."""
-    workshop = build.Workshop(load_settings(None, {}, ["tts.speed=2", *overrides]).settings, {})
+    workshop = Workshop(load_settings(None, {}, ["tts.speed=2", *overrides]).settings, {})
     engines = await workshop.engines()
     try:
         yield engines, workshop
     finally:
-        await build.close(engines.transcriber, pytest.fail)
+        await close_engine(engines.transcriber, pytest.fail)
         await workshop.aclose(pytest.fail)
 
 
@@ -64,8 +65,8 @@ async def held(recording: Path, at_s: float, happens: Callable[[Engines], None],
         hold = Hold(
             WavMicrophone(open_recording(recording), tail_s=1.0),
             engines,
-            build.turn_settings(workshop.settings, engines.transcriber.name),
-            build.session_settings(workshop.settings),
+            turn_settings(workshop.settings, engines.transcriber.name),
+            session_settings(workshop.settings),
         )
         hold.cues.append((at_s, lambda: happens(engines)))
         performance = await hold.perform()

@@ -11,10 +11,11 @@ from llm_server import answer, serving
 
 from assistant import build
 from assistant.attention import Attention
-from assistant.build import Workshop, attention, turn_settings, with_phrase
 from assistant.config import load_settings
+from assistant.derived_settings import attention, turn_settings, with_phrase
 from assistant.engines import Engines
 from assistant.turn_end import BALANCED
+from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError
 from audio.units import Samples
 from llm.chat import Answering, Finished, Message, Token
@@ -53,7 +54,7 @@ def asked(shop: Workshop, messages: Sequence[Message]) -> tuple[str, str]:
         try:
             return await said(engines, messages)
         finally:
-            await build.close(engines.transcriber, pytest.fail)
+            await close_engine(engines.transcriber, pytest.fail)
             await shop.aclose(pytest.fail)
 
     return asyncio.run(scene())
@@ -121,7 +122,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
             try:
                 return await said(engines, messages)
             finally:
-                await build.close(engines.transcriber, pytest.fail)
+                await close_engine(engines.transcriber, pytest.fail)
                 await shop.aclose(pytest.fail)
 
     who, text = asyncio.run(scene())
@@ -191,7 +192,7 @@ def test_several_endpoints_are_one_model_of_all_conversations() -> None:
         "llm.longitude=2.4",
         "llm.hedge_share=0.05",
     )
-    model = shop._routed()
+    model = build.routed(shop.settings, shop.environ)
     assert isinstance(model, Router)
     assert model.detail == "2 endpoints, geo: near, far"
     assert model.routing.budget.share == 0.05
@@ -203,12 +204,12 @@ def test_several_endpoints_are_one_model_of_all_conversations() -> None:
 
 
 def test_one_endpoint_needs_no_router() -> None:
-    assert workshop(several(NEAR))._routed().name == "near"
+    assert build.routed(workshop(several(NEAR)).settings, {}).name == "near"
 
 
 def test_nearness_needs_to_know_where_this_machine_stands() -> None:
     with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
-        workshop(several(NEAR, FAR), "llm.policy=geo")._routed()
+        build.routed(workshop(several(NEAR, FAR), "llm.policy=geo").settings, {})
 
 
 @pytest.mark.slow
@@ -222,7 +223,7 @@ def test_where_the_first_endpoint_is_down_the_second_answers() -> None:
                 assert engines.warm is not None
                 return await said(engines, STORY)
             finally:
-                await build.close(engines.transcriber, pytest.fail)
+                await close_engine(engines.transcriber, pytest.fail)
                 await shop.aclose(pytest.fail)
 
     assert asyncio.run(scene()) == ("up", "Once upon a time.")
@@ -256,7 +257,7 @@ def test_tools_need_an_endpoint_that_takes_functions() -> None:
 def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "assistant.mcp_tools", None)
     with pytest.raises(EngineLoadError, match=re.escape("pip install 'repartee[mcp]'")):
-        build._mcp_tools((), {})
+        build.mcp_tools((), {})
 
 
 def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from synthetic_whisper import loud, scripted_whisper, seconds_of
 
-from assistant import build
-from assistant.build import Workshop
 from assistant.config import load_settings
 from assistant.engines import Engines
+from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError
 from audio.stt import SegmentId
 from audio.stt.whisper_model import LoadedWhisper, WhisperSettings
@@ -45,7 +44,7 @@ def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: 
         many = await asyncio.gather(*(workshop.engines() for _ in range(8)))
         texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
         assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
-        await build.close(many[0].transcriber, pytest.fail)
+        await close_engine(many[0].transcriber, pytest.fail)
         assert await heard(many[1], 2) == "what time"
         assert [chosen.name for chosen in workshop.chosen if chosen.stage == "stt"] == ["faster-whisper"]
         await workshop.aclose(pytest.fail)

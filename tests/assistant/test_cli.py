@@ -40,6 +40,7 @@ def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
         (("config", "--set", "turn.hangover_ms=5"), "turn.hangover_ms"),
         (("config", "--config", "missing.toml"), "missing.toml"),
         (("demo", "--wav", "missing.wav"), "missing.wav does not exist"),
+        (("talk", "20260101"), "talk --resume 20260101"),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:

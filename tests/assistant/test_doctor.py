@@ -12,10 +12,10 @@ from llm_server import answer, serving
 from synthetic_piper import tone_voice
 
 from assistant import engine_table
-from assistant.build import Workshop
 from assistant.config import load_settings
 from assistant.doctor_measures import measure_model, measure_vad, measure_voice, sound
 from assistant.engine_table import ENGINES
+from assistant.workshop import Workshop
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 

@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 from rehearsal import Performance, Rehearsal, Says, ScriptedModel
 
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from llm.errors import LlmUnreachable
 from llm.hedging import HedgeBudget
 from llm.router import Router

@@ -15,10 +15,11 @@ from llm_server import Abort, status
 from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
-from assistant.build import Workshop
+from assistant import build
 from assistant.config import load_settings
 from assistant.endpoint_settings import EndpointKind
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def workshop(tables: str) -> Workshop:
 async def held(tables: str) -> Performance:
     """One turn, its model built as a conversation's is."""
     async with AsyncExitStack() as stack:
-        model = workshop(tables)._routed()
+        model = build.routed(workshop(tables).settings, {})
         stack.push_async_callback(model.aclose)
         await model.load()
         return await scripted([ASKS], 1600, model, TURNS).perform()

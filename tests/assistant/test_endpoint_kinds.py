@@ -11,7 +11,7 @@ from aws_server import own_environment
 from endpoint_services import ALL_KINDS, serving_kind, table_of
 from llm_server import ask
 
-from assistant.build import Workshop
+from assistant import build
 from assistant.config import load_settings
 from assistant.endpoint_kinds import address_of, model_of
 from assistant.endpoint_settings import EndpointKind, EndpointSection
@@ -33,10 +33,10 @@ def configured(text: str) -> LlmSection:
 
 def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
     """Of building it, as a conversation would be told."""
-    shop = Workshop(load_settings(None, {}, ()).settings, environ or {})
     (endpoint,) = configured(text).endpoints
+    settings = load_settings(Path("given.toml"), {}, ()).settings
     with pytest.raises(EngineLoadError) as refused:
-        shop._endpoint(endpoint)
+        build.routed(settings, environ or {})
     told = str(refused.value)
     assert "\n" not in told
     assert endpoint.name in told

@@ -11,7 +11,7 @@ from assistant.deeds import Deeds
 from assistant.engines import Engines
 from assistant.turn_end import Estimate, Evidence, Patience
 from assistant.turn_end_priors import PauseHabits
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from audio.units import MIC_RATE_HZ, Pcm
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))

@@ -146,17 +146,18 @@ def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
 def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
 
     async def converse() -> None:
-        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        memory = Memory.create(tmp_path, "one", BEGAN, said.set_result)
+        said: asyncio.Queue[str] = asyncio.Queue(2)
+        memory = Memory.create(tmp_path, "one", BEGAN, said.put_nowait)
         await write(memory, history(1))
         memory.path.unlink()
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(memory.run(), name="memory")
             memory.remember(history(2))
             async with asyncio.timeout(5):
-                assert "talk.remember = false" in await said
+                assert "talk.remember = false" in await said.get()
             writer.cancel()
         assert not memory.path.exists()
+        assert said.get_nowait().endswith("the end of the conversation is not kept.")
 
     asyncio.run(converse())
 
@@ -168,6 +169,21 @@ def test_what_waits_is_bounded_and_counted(tmp_path: Path) -> None:
         return memory
 
     assert asyncio.run(remember()).given_up == MOST_WAITING
+
+
+def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[str] = []
+    memory = Memory.create(tmp_path, "one", BEGAN, complaints.append)
+    monkeypatch.setattr(memory_module, "RETRY_S", 0.001)
+    monkeypatch.setattr(memory_module, "MOST_WAITING", 2)
+    monkeypatch.setattr(os, "write", _failing([True]))
+    asyncio.run(write(memory, history(3)))
+    assert memory.given_up == 4
+    assert complaints[0].endswith("set talk.remember = false.")
+    assert complaints[1:] == [f"{memory.path} can be written again; 4 lines are lost."]
+    assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
 
 
 CONVERSATION = textwrap.dedent("""
@@ -253,6 +269,21 @@ def test_the_history_goes_on_where_it_was() -> None:
     long.restore(history(9))
     assert long.items[0] == history(9)[-2]
     assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
+
+
+def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_path: Path) -> None:
+    """What the model does not see any more has ids, too."""
+    asyncio.run(write(Memory.create(tmp_path, "one", BEGAN, pytest.fail), history(9)))
+
+    async def go_on() -> list[Item]:
+        memory = Memory.open(tmp_path, "", "two", BEGAN, pytest.fail)
+        conversation = Conversation("", 2)
+        conversation.restore(memory.items)
+        conversation.said(conversation.reserve(), "and now")
+        memory.remember(conversation.items)
+        return list(memory._waiting)
+
+    assert asyncio.run(go_on()) == [Said(ItemId("item_19"), "and now", spoken=True)]
 
 
 def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,15 @@ def test_what_is_heard_lies_within_a_press_and_every_release_ends_something(step
                 break
             key.due(at(more), None)
         assert not key.waits
+
+
+def test_a_turn_that_goes_on_has_a_gap_where_the_key_was_up_however_late_that_comes() -> None:
+    key = TalkKey()
+    key.press(at(0))
+    key.release(at(50))
+    assert key.press(at(58)), "what was let go has not come yet: the turn goes on"
+    assert [key.heard(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
+    key.release(at(90))
+    assert key.due(at(90), at(2)) == "submit"
+    key.press(at(100))
+    assert key.heard(frame(100)).pcm is LOUD

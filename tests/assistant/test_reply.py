@@ -1,9 +1,14 @@
 """A reply whose endpoint fails: what is heard, and what the trace says of the endpoints. On virtual time."""
 
+import math
+
 import pytest
+import rehearsal
 from rehearsal import Rehearsal, Says, ScriptedModel
 
-from assistant.reply import BROKE_OFF
+from assistant.record import TurnRecord
+from assistant.reply import BROKE_OFF, NOBODY_HEARD
+from audio.speaker import OnPlayed, WavSpeaker
 from llm.errors import LlmBroken, LlmUnreachable
 from llm.hedging import HedgeBudget
 from llm.router import Router
@@ -98,3 +103,49 @@ def test_a_model_alone_is_accounted_as_before() -> None:
     (record,) = rehearsal.perform().records
     assert record.stages["llm_first_token"].ms + record.stages["llm_network"].ms <= 100.1
     assert not [event for event in record.events if event.name == "tried"]
+
+
+# ---- the loudspeaker is gone ----
+
+
+class GoneSpeaker(WavSpeaker):
+    """There is no device for the first samples of every reply."""
+
+    gone_samples = 0
+
+    @property
+    def on_played(self) -> OnPlayed:
+        return self._told
+
+    @on_played.setter
+    def on_played(self, told: OnPlayed) -> None:
+        self._told: OnPlayed = lambda key, total, leaves_at_s, finished: told(
+            key, total, math.inf if total <= self.gone_samples else leaves_at_s, finished
+        )
+
+
+def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecord:
+    monkeypatch.setattr(GoneSpeaker, "gone_samples", gone_samples)
+    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
+    (record,) = Rehearsal([TIME]).perform().records
+    return record
+
+
+def test_what_no_loudspeaker_plays_is_no_audible_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = heard_after(1_000_000, monkeypatch)
+    assert (record.outcome, record.error) == ("failed", NOBODY_HEARD)
+    assert (record.playout_start_ms, record.response_latency_ms) == (None, None)
+    assert record.no_latency_reason == "no loudspeaker"
+    assert [event.name for event in record.events].count("unheard") == 1
+
+
+def test_a_loudspeaker_that_is_back_in_the_midst_is_heard_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, later = heard_after(0, monkeypatch), heard_after(4800, monkeypatch)
+    assert later.outcome == "answered"
+    assert at_once.response_latency_ms is not None
+    assert later.response_latency_ms is not None
+    onset_ms = at_once.response_latency_ms
+    assert later.response_latency_ms == pytest.approx(onset_ms + 200, abs=15)
+    assert sum(share.ms for share in later.stages.values()) == pytest.approx(later.response_latency_ms, abs=0.01)
+    assert "unheard" in {event.name for event in later.events}
+    assert "unheard" not in {event.name for event in at_once.events}

@@ -11,7 +11,7 @@ from assistant.items import ItemId, Said
 from assistant.session import NOT_HEARD, Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turn_events import ReplyId
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmUnreachable
 

@@ -1,18 +1,20 @@
 """Whole conversations in which not everybody is listened to, or only while a key is held; and what else a person at
 the screen can do. In virtual time."""
 
+import asyncio
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rehearsal import Performance, Rehearsal, Says
+from virtual_time import run_virtual
 
 from assistant.attention import Attention, WakePhrase
 from assistant.facts import NothingHeard, ReplyBegun, ReplyCut, SpeechStarted, TurnTaken, WordsHeard
 from assistant.items import Answered, Said
 from assistant.push_to_talk import TalkKey
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from audio.stt import Words
 from audio.units import Samples, samples_of_s
 
@@ -93,6 +95,49 @@ def test_no_words_of_others_are_shown_and_a_recognizer_that_fails_on_them_is_not
     performance = rehearsal.perform()
     assert performance.told(WordsHeard) == []
     assert (rehearsal.voice.spoken, performance.records) == ([], [])
+
+
+def test_of_a_turn_only_what_follows_the_phrase_is_shown() -> None:
+    heard = "the doctor said it is serious. hey computer what time is it"
+    rehearsal = Rehearsal([Says(500, 1500, heard)], attention=listener(), turns=EAGER)
+    rehearsal.at(1300, lambda: partial(rehearsal, "the doctor said it is serious. hey computer"))
+    rehearsal.at(1400, lambda: partial(rehearsal, heard))
+    performance = rehearsal.perform()
+    assert [fact.text for fact in performance.told(WordsHeard) if isinstance(fact, WordsHeard)] == [
+        "hey computer",
+        "what time is it",
+    ]
+    assert said(performance) == ["what time is it"]
+    assert [partial.words for partial in performance.records[0].hearings[0].partials] == [2, 4]
+
+
+@pytest.mark.parametrize("until_ms", [3500, 9000])
+def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> None:
+    """Whether they are done before it ends, or not."""
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3000, until_ms, "the doctor said")],
+        length_ms=11000,
+        replies=["Once upon a time there was a king who had three sons and a castle."],
+        attention=listener(0),
+        turns=TurnSettings(speculate_after_ms=100.0, interruptible=False),
+    )
+    (record,) = rehearsal.perform().records
+    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    assert [end for _, end, *_ in voiced if int(end) > 1600 * 16] == []
+    assert len(record.hearings) == 1
+
+
+def test_a_conversation_that_breaks_off_leaves_nothing_of_others() -> None:
+    rehearsal = Rehearsal([Says(500, 5500, "the doctor said")], attention=listener(), turns=EAGER)
+
+    async def break_off() -> None:
+        async with asyncio.timeout(3):
+            await rehearsal._perform()
+
+    with pytest.raises(TimeoutError):
+        run_virtual(break_off())
+    facts = [fact for _, fact, _ in rehearsal.seen]
+    assert [type(fact) for fact in facts] == [SpeechStarted], "and no record"
 
 
 def test_a_voice_interrupts_within_the_window() -> None:
@@ -224,6 +269,14 @@ def test_a_key_held_in_silence_is_nothing() -> None:
     assert performance.records == []
     assert said(performance) == []
     assert performance.told(SpeechStarted) == []
+
+
+def test_a_microphone_that_ends_while_the_key_is_held_ends_the_turn() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, key=TalkKey())
+    rehearsal.at(400, lambda: rehearsal.session.talk(on=True))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    assert [record.outcome for record in performance.records] == ["answered"]
 
 
 # ---- what else a person can do ----

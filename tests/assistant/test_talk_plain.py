@@ -206,7 +206,7 @@ def test_a_thread_that_waits_for_input_does_not_keep_the_program() -> None:
         ({"TERM": "xterm-256color"}, {}, ""),
         ({}, {}, ""),  # as on Windows
         ({"TERM": "dumb"}, {}, "TERM=dumb"),
-        ({}, {"terminal": False}, "the output is not a terminal"),
+        ({}, {"terminal": False}, "the output, or standard error, is not a terminal"),
         ({}, {"keys": False}, "the input is not a terminal"),
         ({}, {"encoding": "latin-1"}, "encoding is latin-1"),
     ],

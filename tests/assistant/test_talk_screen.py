@@ -138,9 +138,30 @@ def test_a_small_terminal_says_so_and_works(size: tuple[int, int]) -> None:
     with_screen(use, size=size)
 
 
+@pytest.mark.parametrize(
+    ("size", "layout"),
+    [((120, 40), {"-wide", "-airy"}), ((80, 24), {"-normal", "-high"}), ((8, 2), {"-slim", "-flat"})],
+)
+def test_the_first_picture_is_laid_out_for_the_terminal(size: tuple[int, int], layout: set[str]) -> None:
+    first: list[set[str]] = []
+
+    class Watched(TalkScreen):
+        def on_mount(self) -> None:
+            super().on_mount()
+            first.append(set(self.screen.classes))
+
+    async def run() -> None:
+        screen = Watched(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
+        async with screen.run_test(size=size):
+            assert layout <= screen.screen.classes
+
+    asyncio.run(run())
+    assert layout <= first[0]
+
+
 def test_it_draws_while_the_engines_load() -> None:
     async def run() -> None:
-        screen = TalkScreen(ScriptedControls(STATUS), environ={})
+        screen = TalkScreen(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
         screen.show(Trouble("before it is drawn"))
         async with screen.run_test(size=(120, 40)) as pilot:
             await pilot.pause()

@@ -29,7 +29,9 @@ from assistant.turn_events import (
     TakeDown,
     Transcribed,
 )
-from assistant.turns import Turns, TurnSettings, plain_words
+from assistant.turn_settings import TurnSettings
+from assistant.turn_words import plain_words
+from assistant.turns import Turns
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import Voicing
@@ -148,18 +150,18 @@ def test_an_entry_of_another_form_is_refused(entry: str) -> None:
 
 
 def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
-    """Nobody speaks for an hour, or a radio does: frames that share an entry are not kept one by one."""
+    """Nobody speaks for a quarter of an hour, or a radio does: frames of one entry are not kept one by one."""
     for speaking in (False, True):
         made = ToldLog(b"salt")
         tracemalloc.start()
-        for number in range(180_000):
+        for number in range(45_000):
             made.tell(Heard(Samples(number * FRAME_SAMPLES), Voicing(speaking, Samples(0), 0.9)), SETTINGS)
         kept_bytes, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert kept_bytes < 500_000
         told = list(told_of(made.drain().entries))[1:]
-        assert len(told) == 180_000
-        assert [one.at for one in told if isinstance(one, Heard)][-1] == 179_999 * FRAME_SAMPLES
+        assert len(told) == 45_000
+        assert [one.at for one in told if isinstance(one, Heard)][-1] == 44_999 * FRAME_SAMPLES
 
 
 REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
@@ -185,9 +187,11 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             )
         )
         reply = draw(st.sampled_from([*_known(turns)])) if draw(st.booleans()) else draw(REPLIES)
-        segment = turns._turn.segment if turns._turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
-        if turns._reply is not None and turns._reply.challenge is not None:
-            segment = turns._reply.challenge.segment
+        segment = (
+            turns._state.turn.segment if turns._state.turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
+        )
+        if turns._state.reply is not None and turns._state.reply.challenge is not None:
+            segment = turns._state.reply.challenge.segment
         words = Words(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
         events: list[Event] = []
         match kind:
@@ -233,8 +237,10 @@ def _known(turns: Turns) -> list[ReplyId]:
     known = [REPLY]
     if turns.replying is not None:
         known = [turns.replying]
-    elif turns._turn is not None:
-        known = [one.reply for one in (turns._turn.attempt, turns._turn.recheck) if one is not None] or known
+    elif turns._state.turn is not None:
+        known = [
+            one.reply for one in (turns._state.turn.attempt, turns._state.turn.recheck) if one is not None
+        ] or known
     return known
 
 

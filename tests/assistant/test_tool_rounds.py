@@ -15,7 +15,7 @@ from assistant.items import Answered, Called
 from assistant.tool_rounds import MOST_CALLS, summed
 from assistant.tools import ToolSettings
 from assistant.turn_events import ReplyId
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
 
 ASKS = (Says(500, 1500, "what is the weather"),)

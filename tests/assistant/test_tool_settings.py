@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.build import session_settings, tool_settings
 from assistant.config import ConfigError, Loaded, load_settings, render_effective
+from assistant.derived_settings import session_settings, tool_settings
 from assistant.settings import Settings
 from assistant.tool_settings import ToolServerSection, ToolsSection
 

@@ -21,7 +21,7 @@ from assistant.trace_figures import Tally
 from assistant.trace_reading import Record
 from assistant.trace_replay_settings import change_of
 from assistant.trace_replay_turns import Conversation, conversation_of
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 
 
 @cache

@@ -6,7 +6,7 @@ from trace_samples import TIME, demo_records, rehearsed
 
 from assistant.latency import STAGES
 from assistant.trace_facts import Try, attempt_of, facts_of, try_of
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from assistant.build import turn_settings
+from assistant.derived_settings import turn_settings
 from assistant.settings import Settings, TurnSection
 from assistant.trace_reading import TraceError
 from assistant.trace_replay_settings import REPLAYABLE, change_of, profile_of
 from assistant.turn_end import BALANCED, EAGER, PATIENT
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 
 RECORDED = turn_settings(Settings(), "pocketsphinx")
 

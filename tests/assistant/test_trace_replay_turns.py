@@ -12,7 +12,7 @@ from assistant.trace_facts import facts_of
 from assistant.trace_reading import Record
 from assistant.trace_replay_course import Change
 from assistant.trace_replay_turns import Replayed, conversation_of
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 
 TURNS = TurnSettings(hangover_ms=400, speculate_after_ms=40)
 LONG = "It is ten o'clock and all is well in town, and in the country, too."

@@ -13,7 +13,7 @@ from assistant.trace_figures import Tally
 from assistant.trace_reading import Record
 from assistant.trace_report import as_json, sentences
 from assistant.trace_tokens import NONE, Tokens, TokenTally, tokens_of
-from assistant.turns import TurnSettings
+from assistant.turn_settings import TurnSettings
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message
 
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)

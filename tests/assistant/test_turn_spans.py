@@ -10,8 +10,8 @@ from trace_samples import TIME
 
 from assistant.record import TracedAnswer, TurnRecord
 from assistant.trace_context import answer_span_id
+from assistant.turn_settings import TurnSettings
 from assistant.turn_spans import Asked, Span, provider_of, spans_of
-from assistant.turns import TurnSettings
 from llm.errors import LlmUnreachable
 
 ENDPOINTS = {"scripted model": Asked("openai", "m7")}

@@ -4,11 +4,16 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assistant.floor import Floor
+from assistant.open_turn import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
+from assistant.push_to_talk import TalkKey
 from assistant.turn_end import Estimate, Patience
 from assistant.turn_events import (
     Asked,
@@ -42,12 +47,15 @@ from assistant.turn_events import (
     Transcribed,
     Unduck,
 )
-from assistant.turns import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS, Floor, Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.frame import Frame
 from audio.stt import SegmentId, Words
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
 
 SOME_SEGMENT = SegmentId(0)
+LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
 
 
 def at(ms: float) -> Samples:
@@ -666,6 +674,71 @@ def test_what_is_cleared_was_never_said() -> None:
     assert scene.voice(300) == (), "the same stretch of voice opens no other turn"
 
 
+def test_what_is_cleared_behind_a_retracted_reply_leaves_the_words_before_to_be_answered() -> None:
+    scene = Scene()
+    scene.replying("what time is it")
+    scene.voice(100)
+    again = ReplyId(1, 2)
+    assert scene.tell(Cleared(at(1900))) == (
+        DiscardSegment(SegmentId(at(1500)), 1),
+        Prepare(again, "what time is it"),
+        Commit(again, "what time is it", "", None, origin="requested"),
+    )
+    assert scene.voice(300) == (), "the same stretch of voice retracts no other reply"
+
+
+def test_a_repeat_gives_way_to_an_answer_that_is_due() -> None:
+    scene = Scene()
+    scene.replying("what time is it")
+    scene.voice(100)
+    assert scene.tell(Asked(at(1900), "repeated", "It is ten.")) == ()
+    scene.silence(400)
+    assert Commit(ReplyId(1, 2), "what time is it", "", at(1900)) in scene.transcribed(ReplyId(1, 2), "")
+
+
+def test_an_announcement_that_is_said_again_is_not_made_another_time() -> None:
+    scene = Scene()
+    scene.tell(Asked(at(0), "announcement", "Your timer is done."))
+    scene.silence(20)
+    again = ReplyId(2, 1)
+    assert scene.tell(Asked(at(20), "repeated", "Your timer is done.")) == (
+        Interrupt(FIRST, "requested"),
+        Prepare(again, "Your timer is done.", recited=True),
+        Commit(again, "", "", None, origin="repeated"),
+    )
+    scene.playing(again, 4)
+    scene.tell(ReplyEnded(at(3000), again))
+    assert scene.silence(3000) == ()
+
+
+HELD = TurnSettings(held=True, speculate_after_ms=60, max_turn_s=5)
+
+
+def test_a_key_that_was_forgotten_ends_its_turn_all_the_same() -> None:
+    scene = Scene(HELD)
+    scene.tell(Pressed(at(0)))
+    scene.voice(800)
+    scene.silence(60)
+    scene.transcribed(FIRST, "what time is it")
+    assert Endpoint(1) not in scene.silence(4120)
+    assert Commit(FIRST, "what time is it", "what time is it", at(800)) in scene.silence(20)
+
+
+def test_who_holds_the_key_is_about_to_speak_and_no_announcement_comes_before() -> None:
+    scene = Scene(HELD)
+    scene.tell(Pressed(at(0)))
+    scene.tell(Asked(at(0), "announcement", "Your timer is done."))
+    ring = Prepare(FIRST, "Your timer is done.", recited=True)
+    assert scene.silence(4980) == ()
+    assert ring in scene.silence(20), "a key that was forgotten keeps nothing back"
+    fresh = Scene(HELD)
+    fresh.tell(Pressed(at(0)))
+    fresh.tell(Asked(at(0), "announcement", "Your timer is done."))
+    fresh.silence(1000)
+    fresh.tell(Submitted(at(1000)))
+    assert ring in fresh.silence(20)
+
+
 def test_a_client_cancels_a_reply() -> None:
     scene = Scene()
     assert scene.tell(Cancelled(at(0))) == ()
@@ -685,6 +758,9 @@ class World:
     stt_delays_ms: list[float | None]  # None: fails
     reply_lengths_ms: list[float | None]  # None: no sound ever comes, and no end
     texts: list[str]
+    voids: list[Literal["", "overheard", "called"]] = field(default_factory=lambda: [""])
+    key: TalkKey | None = None  # only while it is held is anything heard
+    onset: Samples = Samples(0)
     now: Samples = Samples(0)
     due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
     order: "count[int]" = field(default_factory=count)
@@ -698,6 +774,24 @@ class World:
 
     def later(self, ms: float, event: Callable[[], Event | None]) -> None:
         heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
+
+    def hear(self, start: Samples, *, voiced: bool) -> bool:
+        """Whether a frame is heard as voice, through the key."""
+        return voiced and (self.key is None or self.key.heard(Frame(start, LOUD)).pcm is LOUD)
+
+    def press(self) -> None:
+        if self.key is not None and self.key.press(self.now):
+            self.tell(Pressed(self.now))
+
+    def let_go(self) -> None:
+        """What the key has to say behind a frame."""
+        if self.key is None:
+            return
+        match self.key.due(self.now, self.onset if self.turns.floor is Floor.USER else None):
+            case "submit":
+                self.tell(Submitted(self.now))
+            case "clear":
+                self.tell(Cleared(self.now))
 
     def until(self, position: int) -> None:
         while self.due and self.due[0][0] <= position:
@@ -717,7 +811,7 @@ class World:
             case OpenSegment():
                 assert self.open_segment is None, "two segments at once"
                 assert effect.segment <= effect.onset
-                self.open_segment = effect.segment
+                self.open_segment, self.onset = effect.segment, effect.onset
             case CloseSegment() | DiscardSegment():
                 assert self.open_segment == effect.segment, "closed what was not open"
                 self.open_segment = None
@@ -777,11 +871,12 @@ class World:
 
     def ask(self, asked: Transcribe) -> None:
         delay_ms = self.stt_delays_ms[self._turn_of(asked.reply) % len(self.stt_delays_ms)]
-        text = self.texts[self._turn_of(asked.reply) % len(self.texts)]
+        void = self.voids[self._turn_of(asked.reply) % len(self.voids)]
+        text = "" if void else self.texts[self._turn_of(asked.reply) % len(self.texts)]
         if delay_ms is None:
             self.later(50, lambda: NotTranscribed(self.now, asked.reply, asked.segment))
         else:
-            self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text)))
+            self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void))
 
     def play(self, reply: ReplyId) -> None:
         length_ms = self.reply_lengths_ms[self._turn_of(reply) % len(self.reply_lengths_ms)]
@@ -833,12 +928,16 @@ hangovers = st.integers(100, 1500)
     texts=st.lists(st.sampled_from(["", "yes", "what time is it"]), min_size=1, max_size=4),
     client=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(CLIENT)), max_size=6),
     rings=st.lists(st.integers(0, 600), max_size=2),
-    max_turn_s=st.sampled_from([1.0, 60.0]),
+    max_turn_s=st.sampled_from([1.0, 30.0]),
     ends=st.sampled_from(["silence", "manual", "held"]),
     answers=st.booleans(),
     interruptible=st.booleans(),
     hold=st.integers(0, 5),
     settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
+    voids=st.lists(st.sampled_from(["", "", "overheard", "called"]), min_size=1, max_size=4),
+    partials=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(["mhm", "stop it"]), st.booleans()), max_size=4),
+    keys=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=4),
+    mutes=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=2),
 )
 def test_whatever_happens(
     stretches: list[tuple[int, int]],
@@ -855,6 +954,10 @@ def test_whatever_happens(
     interruptible: bool,
     hold: int,
     settle_ms: float,
+    voids: list[Literal["", "overheard", "called"]],
+    partials: list[tuple[int, str, bool]],
+    keys: list[tuple[int, int]],
+    mutes: list[tuple[int, int]],
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
     config = TurnSettings(
@@ -867,12 +970,16 @@ def test_whatever_happens(
         answers=answers,
         interruptible=interruptible,
     )
-    world = World(Turns(config), stt_delays_ms, [length and float(length) for length in reply_lengths_ms], texts)
+    lengths_ms = [length and float(length) for length in reply_lengths_ms]
+    world = World(Turns(config), stt_delays_ms, lengths_ms, texts, voids, TalkKey() if ends == "held" else None)
+    pressed, let_go = {first for first, _ in keys}, {first + length for first, length in keys}
     frames = [speaking for voiced, silent in stretches for speaking in [True] * voiced + [False] * silent]
     frames += [False] * 4000  # 80 s: longer than every deadline
     edge, began, voiced_before = Samples(0), Samples(0), False
     held = hold  # frames of silence after which the detector closes
-    for number, voiced in enumerate(frames):
+    for number, spoken in enumerate(frames):
+        muted = any(first <= number < first + length for first, length in mutes)
+        voiced = world.hear(Samples(number * FRAME_SAMPLES), voiced=spoken and not muted)
         if voiced != voiced_before:
             edge, voiced_before = Samples(number * FRAME_SAMPLES), voiced
             began = edge if voiced and held >= hold else began
@@ -883,10 +990,18 @@ def test_whatever_happens(
             world.tell(Heard(end, Voicing(voiced, began if voiced else edge, float(voiced))))
         else:
             world.tell(Heard(end, Voicing(True, began, 0.0, fading=edge)))
+        world.let_go()
         for when, told in client:
             if number == when:
                 world.tell(told(end))
-        if ends != "silence" and number == len(frames) - 3900:
+        for when, text, called in partials:
+            if number == when and world.open_segment is not None:
+                world.tell(Partial(end, words(text, world.open_segment), called))
+        if world.key is not None and number in let_go:
+            world.key.release(end)
+        if number in pressed:
+            world.press()
+        if ends == "manual" and number == len(frames) - 3900:
             world.tell(Submitted(end))  # else a turn stays open, as the client wishes
         if number in rings:
             world.tell(Asked(end, "announcement", "a timer rings"))

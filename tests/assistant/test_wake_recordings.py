@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from assistant.attention import WakePhrase
-from assistant.build import with_phrase
+from assistant.derived_settings import with_phrase
 from assistant.skills.skills import understood_sentences
 from audio.stt.sphinx_pair import SphinxPair
 from audio.units import MIC_RATE_HZ, Pcm

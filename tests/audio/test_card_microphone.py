@@ -8,7 +8,7 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 from fake_cards import FakeLibrary, capture, device, run_card
-from virtual_time import run_virtual
+from virtual_time import VirtualLoop, run_virtual
 
 from audio.card_microphone import CardMicrophone, Clean
 from audio.errors import DeviceError
@@ -139,6 +139,19 @@ def test_another_default_is_followed() -> None:
     with_desk(script)
 
 
+def test_a_card_that_is_not_listed_because_it_is_in_use_is_kept() -> None:
+    """ALSA lists what it can open: what this program holds is missing where another process looks."""
+
+    async def script(desk: Desk) -> None:
+        await asyncio.sleep(1.0)
+        desk.library.seen = (device("headset", default=True, index=1),)
+        await asyncio.sleep(10.0)
+        assert len(desk.library.opens) == 1
+        assert desk.said == []
+
+    with_desk(script)
+
+
 def test_another_device_is_used_or_the_old_one_kept() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
@@ -208,5 +221,66 @@ def test_an_overflow_is_counted() -> None:
         await desk.microphone.mute(True)
         await asyncio.sleep(0.1)
         assert desk.microphone.overflows == lost
+
+    with_desk(script)
+
+
+@pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0])
+def test_lost_sound_moves_the_dates_of_what_follows_within_two_seconds(lost_s: float) -> None:
+    """Else an echo canceller looks for the reply where it was before, and the latency is too long by what was lost."""
+
+    async def script(desk: Desk) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(3.0)
+        lane = desk.library.streams[0].lane
+        block, at_s = lane.block, loop.time() + lost_s
+        lane.block = lambda *what, **more: None if loop.time() < at_s else block(*what, **more)
+        await asyncio.sleep(lost_s + 2.0)
+        newest_s = desk.microphone.clock.to_loop_s(desk.frames[-1].end)
+        assert newest_s == pytest.approx(loop.time() - 0.05, abs=0.03)
+
+    with_desk(script, age_s=0.02)
+
+
+def test_an_event_loop_that_stood_still_is_caught_up_with() -> None:
+    """Three seconds: two of them wait in the ring, one is lost."""
+
+    async def script(desk: Desk) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        await asyncio.sleep(3.0)
+        stream = desk.library.streams[0]
+        desk.library.streams.clear()  # its thread goes on by itself
+        for _ in range(300):
+            loop.stall(0.01)
+            stream.lane.block(desk.sound(480).tobytes(), 480, loop.time(), loop.time() - 0.03, flagged=False)
+        for _ in range(400):
+            await asyncio.sleep(0)  # the clock of the other cards comes after
+        desk.library.streams.append(stream)
+        await asyncio.sleep(2.0)
+        assert desk.microphone.overflows == pytest.approx(100, abs=2)
+        assert len(desk.frames) == pytest.approx(350, abs=5)
+        newest_s = desk.microphone.clock.to_loop_s(desk.frames[-1].end)
+        assert newest_s == pytest.approx(loop.time() - 0.05, abs=0.03)
+
+    with_desk(script, age_s=0.02)
+
+
+@pytest.mark.parametrize("frames", [1, 7, 441, 5000])
+def test_blocks_of_any_length_are_one_sound(frames: int) -> None:
+    async def script(desk: Desk) -> None:
+        await asyncio.sleep(0.5)
+        (stream,) = desk.library.streams
+        lane = stream.lane
+        desk.library.streams.clear()
+        heard, sound = len(desk.frames), 0
+        loop = asyncio.get_running_loop()
+        for _ in range(max(1, 4800 // frames)):
+            lane.block(desk.sound(frames).tobytes(), frames, math.nan, math.inf, flagged=False)
+            sound += frames
+            await asyncio.sleep(frames / 48_000)
+        assert len(desk.frames) - heard == pytest.approx(sound / 960, abs=2)
+        assert abs(desk.microphone.clock.to_loop_s(desk.frames[-1].end) - loop.time()) < 0.15
+        desk.library.streams.append(stream)
 
     with_desk(script)

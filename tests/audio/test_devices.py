@@ -44,6 +44,7 @@ def test_what_is_meant(wanted: str, direction: Direction, index: int) -> None:
 @pytest.mark.parametrize(
     ("wanted", "direction", "says"),
     [
+        ("\u00b2", "input", 'no microphone is called "\u00b2"'),  # a digit to some, but no number
         ("2", "input", 'device 2 is no microphone; there are 0 "Headset", 1 "Headset" and 3 "Webcam"'),
         ("99", "output", "device 99 is no loudspeaker"),
         ("phone", "input", 'no microphone is called "phone"; there are "Headset" and "Webcam"'),

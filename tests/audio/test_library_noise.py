@@ -19,3 +19,11 @@ os.write(2, b"after")
 def test_only_the_noise_is_missing() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stderr == "before screen python after"
+
+
+def test_without_standard_error_there_is_nothing_to_hush() -> None:
+    program = (
+        "from audio.library_noise import hushed\nwith hushed() as screen:\n    screen.write('x')\nprint('went on')"
+    )
+    command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, program]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "went on\n"

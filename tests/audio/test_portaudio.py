@@ -26,11 +26,12 @@ class FakeLookout(DeviceLookout):
     def __init__(self, module: FakeSounddevice) -> None:
         super().__init__()
         self.looks = 0
+        self.hidden: set[str] = set()
         self._module = module
 
     def look(self) -> tuple[Device, ...]:
         self.looks += 1
-        return listed(FakeSounddevice(*self._module.plugged))
+        return listed(FakeSounddevice(*(one for one in self._module.plugged if one[0] not in self.hidden)))
 
 
 class Written:
@@ -179,6 +180,82 @@ def test_a_sound_system_that_hangs_is_not_waited_for(owner: Owner) -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
         assert owner.module.streams == []  # the one that came too late was closed again
+
+    asyncio.run(run())
+
+
+def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Owner) -> None:
+    """A keeper tries every few seconds: when the system wakes, one stream is wanted, not one for every attempt."""
+
+    async def run() -> None:
+        stream = await owner.portaudio.open(OUT, Written)
+        owner.module.hanging.clear()
+        closing = owner.portaudio.close(stream)
+        openings = [owner.portaudio.open(OUT, Written) for _ in range(6)]
+        with pytest.raises(DeviceError, match="has not answered for"):
+            await closing
+        for opening in openings:
+            with pytest.raises(DeviceError, match="has not answered for"):
+                await opening
+        before = len(owner.module.attempts)
+        owner.module.hanging.set()
+        await owner.portaudio.look()
+        assert stream.handle.closed  # who wants something closed wants it also when it is late
+        assert len(owner.module.attempts) == before
+        assert owner.module.streams == []
+
+    asyncio.run(run())
+
+
+def test_a_card_that_insists_on_all_of_its_channels(owner: Owner) -> None:
+    """As an array of microphones in the shared mode of Windows does."""
+    owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
+    owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
+
+    async def run() -> None:
+        await owner.portaudio.look()
+        await owner.portaudio.look()
+        stream = await owner.portaudio.open(IN, Written)
+        assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
+
+    asyncio.run(run())
+
+
+def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) -> None:
+    begin = owner.module._initialize
+
+    async def run() -> None:
+        await owner.portaudio.look()
+
+        def fails() -> None:
+            raise PortAudioError("Internal error", -9986)
+
+        owner.module._initialize = fails  # type: ignore[method-assign]
+        with pytest.raises(DeviceError, match="the sound system failed"):
+            await owner.portaudio.look()
+        owner.module._initialize = begin  # type: ignore[method-assign]
+        assert len(await owner.portaudio.look()) == 1
+        await owner.portaudio.look()
+        assert owner.module._initialized == 1
+
+    asyncio.run(run())
+
+
+def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owner) -> None:
+    """ALSA lists what it can open: another process does not see a card whose streams are ours."""
+    owner.module.plugged[:] = [USB, DESK]
+
+    async def run() -> None:
+        await owner.portaudio.look()
+        await owner.portaudio.look()
+        stream = await owner.portaudio.open(Wish("output", "desk", 24_000), Written)
+        owner.lookout.hidden = {DESK[0]}
+        for _ in range(3):
+            await owner.portaudio.open(Wish("input", "usb", 16_000, fresh=True), Written)
+        assert not stream.interrupted
+        owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
+        await owner.portaudio.open(Wish("input", "new", 16_000, fresh=True), Written)
+        assert stream.interrupted
 
     asyncio.run(run())
 

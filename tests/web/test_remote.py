@@ -80,7 +80,6 @@ def until(lines: list[str], text: str, within_s: float = 40.0) -> str:
 @pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the card's log, closed late
 def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualCard, tmp_path: Path) -> None:
     pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -192,7 +193,73 @@ def test_a_server_of_another_make() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[" * 100_000,
+        '{"type":"error","error":"boom"}',
+        '{"type":"error","error":["boom"]}',
+        '{"type":"x","audio_end_ms":NaN}',
+        '{"type":"x","audio_end_ms":-Infinity}',
+        '{"type":"x","audio_end_ms":1e999}',
+        '{"type":"x","audio_end_ms":1' + "0" * 400 + "}",
+        '{"type":"x","audio_end_ms":1' + "0" * 5000 + "}",
+        "nonsense",
+        "7",
+    ],
+)
+def test_a_message_that_makes_no_sense_ends_nothing(message: str) -> None:
+    async def main() -> None:
+        async def odd(websocket: WebSocket) -> None:
+            await websocket.send_json({"type": "session.created"})
+            await websocket.send_text(message)
+            await websocket.send_json({"type": "last"})
+            with contextlib.suppress(Exception):
+                await websocket.receive_text()
+
+        async with running(converse=odd) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+            ear.on_event = lambda event: wire.leave() if event["type"] == "last" else None
+            await wire.run()
+        assert ear.endings == []
+        assert all(event["type"] in {"session.created", "error", "last"} for event in ear.events)
+
+    run(main())
+
+
+def test_a_proxy_that_needs_another_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOCKS_PROXY", "socks5h://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+
+    async def main() -> None:
+        assert "the environment names a SOCKS proxy" in await refusal("ws://voice.invalid")
+
+    run(main())
+
+
 # ---- what is tried again ----
+
+
+def test_a_server_that_greets_and_dies_is_asked_less_and_less_often() -> None:
+    connections: list[float] = []
+
+    async def dies(websocket: WebSocket) -> None:
+        connections.append(asyncio.get_running_loop().time())
+        await websocket.send_json({"type": "session.created"})
+        await websocket.close(1011)
+
+    async def main() -> None:
+        async with running(converse=dies) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+            ear.on_lost = lambda _ending: wire.leave() if len(ear.endings) == 4 else None
+            await wire.run()
+        gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
+        assert gaps[0] < gaps[1] < gaps[2]
+        assert gaps[2] > 0.7
+
+    run(main())
 
 
 def test_a_full_server_is_asked_again() -> None:
@@ -264,6 +331,25 @@ def test_what_was_said_last_arrives_before_the_line_is_hung_up() -> None:
             await wire.run()
         assert heard == ['{"type": "last"}']
         assert not wire.send("too late")
+
+    run(main())
+
+
+def test_who_leaves_does_not_wait_for_a_server_that_never_answers() -> None:
+    """A firewall swallows what is sent, or something listens and says nothing: that is no reason to stay."""
+
+    async def main() -> None:
+        async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
+            port = other.sockets[0].getsockname()[1]
+            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+            async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
+                tasks.create_task(wire.run())
+                await asyncio.sleep(0.2)
+                wire.leave()
 
     run(main())
 

@@ -21,7 +21,8 @@ from assistant.record import TurnRecord
 from assistant.recorder import Recorder
 from assistant.session import Session
 from assistant.turn_events import ReplyId
-from assistant.turns import Turns, TurnSettings
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
 from audio.units import REPLY_RATE_HZ
 from llm.chat import FunctionCall
 from web.client_microphone import ClientMicrophone
@@ -305,6 +306,26 @@ def test_a_response_asked_for_right_after_the_commit_answers_it() -> None:
     stage = perform(scene)
     assert stage.model.asked[0][-1].content == "what time is it"
     assert stage.model.asked[0][0].content == "In French."
+    # It answers speech, so it has a latency: nobody waited for the words before the answer was asked for.
+    (record,) = stage.records
+    assert record.no_latency_reason is None
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 0
+
+
+def test_a_commit_is_answered_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == ["conversation_already_has_active_response"]
+    assert len(stage.done) == 1
 
 
 def test_a_whole_turn_may_come_at_once() -> None:

@@ -1,0 +1,198 @@
+"""Whose the floor is, and every way in which it goes from one to the other. Pure.
+
+When it does is decided in `assistant.turns`. A turn and a reply are never there at once.
+
+    nobody ──begin_turn──▶ a turn ──commit──▶ a reply ──finished──▶ nobody
+                             ▲ │                │ ▲
+             take, hand_over │ └── abandon      │ │ recite, request: of nobody's words
+                             └──────────────────┘
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Literal
+
+from assistant.floor_reply import Challenge, FloorReply
+from assistant.open_turn import OpenTurn
+from assistant.turn_events import (
+    AbandonReason,
+    CloseSegment,
+    Commit,
+    DiscardSegment,
+    Effect,
+    Effects,
+    Interrupt,
+    OpenSegment,
+    Prepare,
+    ReplyId,
+    Retract,
+    Started,
+    TakeDown,
+)
+from assistant.turn_settings import TurnSettings
+from audio.stt import SegmentId
+from audio.units import Samples, samples_of_ms
+
+MOST_ANNOUNCEMENTS = 20
+"""Waiting for somebody to stop speaking; then the oldest are forgotten."""
+
+
+class Floor(Enum):
+    """Who is being waited for."""
+
+    IDLE = auto()
+    USER = auto()
+    ENDED = auto()
+    REPLY = auto()
+
+
+@dataclass(slots=True)
+class FloorState:
+    """Of one conversation.
+
+    Attributes:
+        turn: The one that is open.
+        reply: The one that is under way.
+        used_until: Voice that began before this was answered already.
+        announcements: Waiting until nobody speaks.
+    """
+
+    turn: OpenTurn | None = None
+    reply: FloorReply | None = None
+    used_until: Samples = field(default=Samples(0))
+    announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
+    _turns_so_far: int = 0
+
+    @property
+    def floor(self) -> Floor:
+        """Who is being waited for."""
+        if self.reply is not None:
+            return Floor.REPLY
+        if self.turn is None:
+            return Floor.IDLE
+        return Floor.USER if self.turn.endpoint is None else Floor.ENDED
+
+    def used(self, until: Samples) -> None:
+        """Voice that began before this is answered, or was nothing."""
+        self.used_until = max(self.used_until, until)
+
+    def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
+        """What is to be listened to, of speech that began there."""
+        return SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
+
+    def next_turn(self) -> int:
+        """The number of a turn that begins."""
+        self._turns_so_far += 1
+        return self._turns_so_far
+
+    # ---- a turn ----
+
+    def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
+        """Somebody begins to speak."""
+        segment = self.segment_at(onset, settings)
+        started = self._open(segment, onset, onset, settings)
+        return (OpenSegment(segment, onset), *started)
+
+    def _open(self, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings) -> Effects:
+        self.turn = OpenTurn(self.next_turn(), segment, onset, speech_end)
+        self.turn.answered = settings.answers and not settings.manual
+        return (Started(self.turn.number, onset),)
+
+    def commit_if_ready(self, turn: OpenTurn, at: Samples) -> Effects:
+        """The turn is over: answer it, or take it down, if its words are known."""
+        attempt = turn.attempt
+        if attempt is None or attempt.text is None or turn.recheck is not None:
+            return ()
+        if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
+            return self.abandon(turn, at, attempt.void or "no words")
+        self.turn = None
+        self.used(turn.speech_end)
+        closed = CloseSegment(turn.segment, turn.number)
+        if not turn.answered:
+            return (TakeDown(turn.number, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
+        # Joined to what follows only if it is retracted; an apology has no words worth joining.
+        earlier = (attempt.text,) if attempt.text else turn.earlier
+        self.reply = FloorReply(
+            attempt.reply, earlier, attempt.rough, progress_at=at, attempts=turn.attempts, requested=turn.owed
+        )
+        return (Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
+
+    def answer_earlier(self, turn: OpenTurn, at: Samples) -> Effects:
+        """Who seemed to go on did not: what they had said before is answered."""
+        dropped = turn.drop_attempts("cleared")
+        self.turn = None
+        turn.attempts += 1
+        answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.earlier)
+        self.reply = FloorReply(
+            answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True
+        )
+        commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested")
+        return (*dropped, DiscardSegment(turn.segment, turn.number), Prepare(answer, text), commit)
+
+    def abandon(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
+        """The turn ends without an answer."""
+        self.turn = None
+        self.used(turn.speech_end)
+        return turn.nothing(at, why)
+
+    # ---- a voice into a reply ----
+
+    def take(self, reply: FloorReply, challenge: Challenge, at: Samples, settings: TurnSettings) -> Effects:
+        """Who speaks into the reply has the floor: their turn goes on if nothing was heard of it, else a new one."""
+        self.reply = None
+        if reply.words_heard == 0:
+            effect: Effect = Retract(reply.reply)
+            self._announce_again(reply)
+            self.turn = turn = OpenTurn(reply.reply.turn, challenge.segment, challenge.onset, at)
+            turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
+            turn.owed = bool(reply.earlier) or reply.requested
+            turn.attempts = reply.attempts
+        else:
+            effect = Interrupt(reply.reply)
+            self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
+        turn.answered = settings.answers or turn.owed
+        return (effect, Started(turn.number, challenge.onset))
+
+    def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
+        """The reply is over; whoever spoke into it has the floor."""
+        self.reply = None
+        return self._open(challenge.segment, challenge.onset, challenge.speech_end, settings)
+
+    def forgive(self, reply: FloorReply, until: Samples) -> Effects:
+        """The voice into the reply was nothing."""
+        self.used(until)
+        return reply.forgiven()
+
+    def cut(self, reply: FloorReply, why: Literal["requested", "client"]) -> Effects:
+        """The reply ends here, and whoever speaks into it is not listened to."""
+        self.reply = None
+        if why == "requested":
+            self._announce_again(reply)
+        forgiven: Effects = ()
+        if reply.challenge is not None:
+            forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
+        return (*forgiven, Interrupt(reply.reply, why))
+
+    def _announce_again(self, reply: FloorReply) -> None:
+        if reply.announcement and not reply.words_heard:
+            self.announcements.appendleft(reply.announcement)
+
+    # ---- replies that nobody spoke for ----
+
+    def recite(
+        self, at: Samples, origin: Literal["greeting", "announcement", "repeated"], text: str, *, announcement: str = ""
+    ) -> Effects:
+        """Words of the assistant's own: nobody said anything that they answer."""
+        answer = self._unspoken(at, announcement=text if origin == "announcement" else announcement)
+        return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
+
+    def request(self, at: Samples) -> Effects:
+        """Answer the history as it stands."""
+        answer = self._unspoken(at, requested=True)
+        return (Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
+
+    def _unspoken(self, at: Samples, *, announcement: str = "", requested: bool = False) -> ReplyId:
+        answer = ReplyId(self.next_turn(), 1)
+        self.reply = FloorReply(answer, (), rough=False, progress_at=at, announcement=announcement, requested=requested)
+        return answer

@@ -1,0 +1,103 @@
+"""The reply that has the floor, and the voice into it that is not decided yet. Pure."""
+
+from dataclasses import dataclass
+
+from assistant.turn_events import DiscardSegment, Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
+from assistant.turn_settings import TurnSettings
+from audio.stt import SegmentId
+from audio.units import FRAME_MS, Samples, samples_of_s
+from audio.vad import Voicing
+
+UNSURE = 0.6
+"""The detector's probability up to which a frame during a reply says nothing."""
+
+
+@dataclass(slots=True)
+class Challenge:
+    """Voice during a reply, not yet decided.
+
+    Attributes:
+        speech_end: Should nothing more come.
+        backchannel: As far as its words are known, it only shows that somebody listens.
+        sure_ms: How much of it was surely voice.
+    """
+
+    segment: SegmentId
+    onset: Samples
+    speech_end: Samples
+    backchannel: bool = False
+    ducked: bool = False
+    sure_ms: float = 0.0
+
+    def goes_on(self, at: Samples, voicing: Voicing) -> None:
+        """Another frame, which may be its end."""
+        if voicing.speaking:
+            self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
+        else:
+            self.speech_end = max(voicing.edge, self.onset)
+
+    def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
+        """With this frame there was enough of it to take the floor."""
+        self.sure_ms += _sure_ms(voicing)
+        return self.sure_ms >= settings.interrupt_after_ms * (2 if self.backchannel else 1)
+
+
+@dataclass(slots=True)
+class FloorReply:
+    """A committed reply that is not over.
+
+    Attributes:
+        earlier: Words that it answers.
+        attempts: Of its turn so far, dropped ones too: no id is used twice.
+        announcement: What is to be said again if nothing of it was heard.
+    """
+
+    reply: ReplyId
+    earlier: tuple[str, ...]
+    rough: bool
+    progress_at: Samples
+    attempts: int = 1
+    announcement: str = ""
+    requested: bool = False
+    words_heard: int = 0
+    audible: bool = False
+    challenge: Challenge | None = None
+
+    def playing(self, event: Playing) -> None:
+        """The speaker reports."""
+        self.progress_at = max(self.progress_at, event.at)
+        self.words_heard = max(self.words_heard, event.words_heard)
+        self.audible = self.audible or event.audible
+
+    def stuck(self, at: Samples, settings: TurnSettings) -> bool:
+        """Nothing was reported for too long."""
+        return at - self.progress_at >= samples_of_s(settings.stuck_after_s)
+
+    def challenged(self, at: Samples, voicing: Voicing, segment: SegmentId, *, interruptible: bool) -> Effects:
+        """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""
+        self.challenge = Challenge(segment, voicing.edge, at, sure_ms=_sure_ms(voicing))
+        opened = OpenSegment(segment, voicing.edge)
+        if not interruptible or not self.audible:
+            return (opened,)
+        self.challenge.ducked = True
+        return (Duck(self.reply), opened)
+
+    def unducked(self) -> Effects:
+        """It swells up again, if it was lowered."""
+        return (Unduck(self.reply),) if self.challenge is not None and self.challenge.ducked else ()
+
+    def forgiven(self) -> Effects:
+        """The voice into it was nothing."""
+        if self.challenge is None:
+            return ()
+        unducked, segment, self.challenge = self.unducked(), self.challenge.segment, None
+        return (*unducked, DiscardSegment(segment, self.reply.turn))
+
+
+def _sure_ms(voicing: Voicing) -> float:
+    """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one.
+
+    As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike.
+    """
+    probability = round(voicing.probability * 255) / 255
+    return FRAME_MS * min(max((probability - UNSURE) / (1 - UNSURE), 0.0), 1.0)

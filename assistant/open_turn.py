@@ -1,0 +1,181 @@
+"""The turn of whoever speaks: what of it is known, and the attempts at answering it while it lasts. Pure.
+
+An attempt starts at a silence: its words are asked for, and asked for again when they have settled. Others than before
+begin it anew. When it ends, and whether it is answered, is decided in `assistant.turns`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from assistant.turn_events import (
+    AbandonReason,
+    DiscardSegment,
+    Drop,
+    DropReason,
+    Effect,
+    Effects,
+    NothingSaid,
+    Prepare,
+    ReplyId,
+    Transcribe,
+)
+from assistant.turn_settings import TurnSettings
+from assistant.turn_words import plain_words
+from audio.stt import SegmentId
+from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
+
+EARLY_ATTEMPTS = 8
+EARLY_ATTEMPTS_PER_S = 1.0
+"""A turn may cost this many requests before a silence is sure, and as many more for each second that it lasts."""
+
+RECHECK_MS = 40.0
+RECHECK_APART_MS = 30.0
+"""Words that were asked for early are asked for again after so long, if the time when they have settled is not near."""
+
+LATE_ATTEMPT_MS = 160.0
+"""A silence that has lasted this long is worth an attempt, and an estimate, whatever the turn has cost."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """At answering a turn.
+
+    Attributes:
+        text: All words of the turn; None before they have come.
+        added: Those of them that are not in the history yet.
+        asked_ms: After how much silence its words were asked for.
+        settled: Nothing better will come.
+        void: Why its words are none to be answered.
+    """
+
+    reply: ReplyId
+    text: str | None = None
+    added: str = ""
+    rough: bool = False
+    unheard: bool = False
+    asked_ms: float = 0.0
+    settled: bool = False
+    void: Literal["", "overheard", "called"] = ""
+
+    @property
+    def ready(self) -> bool:
+        """Its words have come."""
+        return self.text is not None
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """The one turn that is open.
+
+    Attributes:
+        earlier: Words of segments that were committed and then retracted.
+        attempts: So far, dropped ones too: no id is used twice.
+        begun: Of them, without those that only asked for words again.
+        recheck: Its words asked for again.
+        forced: Ended by its length or the client: the voice that still goes on does not reopen it.
+        wait_ms: For the silence at hand, as it was judged last.
+        owed: An answer is due even if nothing more was said.
+    """
+
+    number: int
+    segment: SegmentId
+    onset: Samples
+    speech_end: Samples
+    earlier: tuple[str, ...] = ()
+    earlier_rough: bool = False
+    attempts: int = 0
+    begun: int = 0
+    attempt: Attempt | None = None
+    recheck: Attempt | None = None
+    endpoint: Samples | None = None
+    forced: bool = False
+    wait_ms: float | None = None
+    owed: bool = False
+    answered: bool = True
+
+    def too_long(self, at: Samples, settings: TurnSettings) -> bool:
+        """It has lasted as long as a turn may."""
+        return at - self.onset >= samples_of_s(settings.max_turn_s)
+
+    # ---- attempts ----
+
+    def speculate(self, at: Samples, speech_end: Samples, settings: TurnSettings) -> Effects:
+        """A silence, or what may become one: prepare an answer, in case."""
+        self.speech_end = speech_end
+        speculate_ms = settings.speculate_after_ms
+        if speculate_ms is None or settings.manual:
+            return ()
+        attempt, silence = self.attempt, at - speech_end
+        if attempt is None:
+            early = self.begun < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - self.onset)
+            after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
+            return (self.begin_attempt(at, speech_end, settings),) if silence >= samples_of_ms(after_ms) else ()
+        if attempt.settled or not attempt.ready or self.recheck is not None:
+            return ()
+        return self._ask_again(attempt, ms_of_samples(silence), speech_end, settings)
+
+    def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings) -> Effect:
+        """Ask for the words, to answer them."""
+        self.attempts += 1
+        self.begun += 1
+        asked_ms = ms_of_samples(at - speech_end)
+        settled = asked_ms >= settings.settle_ms or self.forced
+        self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
+        return Transcribe(self.attempt.reply, self.segment, speech_end)
+
+    def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
+        """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""
+        settle_ms = settings.settle_ms
+        again_ms = attempt.asked_ms + RECHECK_MS
+        if silence_ms < (again_ms if again_ms <= settle_ms - RECHECK_APART_MS else settle_ms):
+            return ()
+        attempt.asked_ms = silence_ms
+        attempt.settled = silence_ms >= settle_ms  # or will be, with the answer
+        self.attempts += 1
+        reply = ReplyId(self.number, self.attempts)
+        self.recheck = Attempt(reply, asked_ms=silence_ms, settled=attempt.settled)
+        return (Transcribe(reply, self.segment, speech_end),)
+
+    def drop_attempts(self, why: DropReason) -> Effects:
+        """What was prepared is of no use."""
+        dropped = tuple(Drop(attempt.reply, why) for attempt in (self.attempt, self.recheck) if attempt is not None)
+        self.attempt = self.recheck = None
+        return dropped
+
+    # ---- their words ----
+
+    def transcribed(
+        self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Literal["", "overheard", "called"]
+    ) -> Effects | None:
+        """The words that an attempt asked for; None where it was dropped, and they come too late to matter."""
+        if self.recheck is not None and self.recheck.reply == reply:
+            self.recheck.void = void
+            return self._rechecked(self.recheck, text, rough=rough, unheard=unheard)
+        attempt = self.attempt
+        if attempt is None or attempt.reply != reply or attempt.ready:
+            return None
+        attempt.text, attempt.added = " ".join((*self.earlier, text)).strip(), text
+        attempt.rough, attempt.unheard, attempt.void = rough or self.earlier_rough, unheard, void
+        return (prepared(attempt),) if self.answered and (attempt.text or unheard or self.owed) else ()
+
+    def _rechecked(self, recheck: Attempt, text: str, *, rough: bool, unheard: bool) -> Effects | None:
+        """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
+        attempt, self.recheck = self.attempt, None
+        assert attempt is not None, "what is asked for again was asked for before"
+        if unheard or plain_words(text) == plain_words(attempt.added):
+            attempt.void = recheck.void
+            return (Drop(recheck.reply, "same words"),)
+        self.attempt = recheck
+        others = self.transcribed(recheck.reply, text, rough=rough, unheard=False, void=recheck.void)
+        return (Drop(attempt.reply, "other words"), *(others or ()))
+
+    def nothing(self, at: Samples, why: AbandonReason) -> Effects:
+        """It ends without an answer."""
+        dropped = self.drop_attempts(why)
+        return (*dropped, DiscardSegment(self.segment, self.number), NothingSaid(self.number, at, self.speech_end, why))
+
+
+def prepared(attempt: Attempt) -> Prepare:
+    """Its answer is to be begun."""
+    assert attempt.text is not None, "words have come"
+    return Prepare(attempt.reply, attempt.text, attempt.added, attempt.unheard)

@@ -1,0 +1,16 @@
+"""What words are to turn taking: a listener's "mhm" or more, the same as others or not. Pure."""
+
+BACKCHANNELS = frozenset(
+    ["mhm", "mm", "mmm", "hm", "hmm", "uh", "huh", "uhhuh", "um", "ah", "oh", "yeah", "okay", "right"]
+)
+"""What people say to show that they listen: alone it does not take the floor so soon."""
+
+
+def is_backchannel(text: str) -> bool:
+    """Whether it is nothing but what people say to show that they listen."""
+    return all(word.strip(".,!?") in BACKCHANNELS for word in text.lower().replace("-", "").split())
+
+
+def plain_words(text: str) -> str:
+    """The words alone: case and punctuation are the recognizer's taste."""
+    return " ".join("".join(char for char in word if char.isalnum()) for word in text.lower().split())

@@ -1,0 +1,122 @@
+"""The whole app beside its own loudspeaker: what it says comes back into its microphone, softer and late."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.alone,
+    pytest.mark.real_time,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # the card's log, closed late
+]
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false")
+ECHO_PERCENT = 55
+"""PulseAudio's volume is cubic: about -16 dB."""
+
+LONG = "what can you do"
+"""Its answer takes 13 s."""
+
+
+@dataclass
+class App:
+    """`repartee talk --plain`, running."""
+
+    process: "subprocess.Popen[str]"
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+
+    def until(self, text: str, within_s: float = 40.0) -> None:
+        deadline_s = time.monotonic() + within_s
+        while not any(text in line for line in self.lines):
+            assert time.monotonic() < deadline_s, self.lines
+            time.sleep(0.02)
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def records(self) -> list[dict[str, Any]]:
+        files = sorted((self.folder / "traces").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def first_record(self, within_s: float = 40.0) -> dict[str, Any]:
+        deadline_s = time.monotonic() + within_s
+        while not self.records():
+            assert time.monotonic() < deadline_s, self.lines
+            time.sleep(0.05)
+        return self.records()[0]
+
+
+@contextmanager
+def talking(folder: Path, card: VirtualCard, echo: str) -> Generator[App]:
+    flags = [word for setting in SETTINGS for word in ("--set", setting)]
+    with subprocess.Popen(
+        [REPARTEE, "talk", "--plain", "--echo", echo, *flags],
+        cwd=folder,
+        env={**card.environ, "XDG_DATA_HOME": str(folder / "data"), "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        app = App(process, folder)
+        assert process.stdout is not None
+        out = process.stdout
+        reader = threading.Thread(target=lambda: app.lines.extend(iter(out.readline, "")))
+        reader.start()
+        try:
+            yield app
+        finally:
+            process.kill()
+            reader.join()
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    """One whose loudspeaker is heard by its microphone."""
+    with virtual_card() as one:
+        one.pactl(
+            "load-module", "module-loopback", f"source={SPEAKER}.monitor", f"sink={VOICE}", "latency_msec=30",
+            "source_dont_move=true", "sink_dont_move=true",
+        )  # fmt: skip
+        (number,) = [line.split()[0] for line in one.pactl("list", "short", "sink-inputs").splitlines()]
+        one.pactl("set-sink-input-volume", number, f"{ECHO_PERCENT}%")
+        yield one
+
+
+def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
+    """The record of a long reply; nobody but itself is in the room."""
+    with talking(folder, card, echo) as app:
+        app.until("ready:")
+        app.say(LONG)
+        record = app.first_record()
+        app.say("/quit")
+        assert app.process.wait(timeout=10) == 0
+    return record
+
+
+def test_with_the_canceller_it_does_not_interrupt_itself(card: VirtualCard, tmp_path: Path) -> None:
+    pytest.importorskip("livekit.rtc")
+    record = spoken_to_its_own_ear(tmp_path, card, "cancel")
+    assert record["engines"]["echo"] == "cancel"
+    assert record["outcome"] == "answered"
+
+
+def test_with_headphones_on_the_table_it_does(card: VirtualCard, tmp_path: Path) -> None:
+    """The echo is really there: without anything against it the same reply is cut."""
+    assert spoken_to_its_own_ear(tmp_path, card, "headphones")["outcome"] == "interrupted"

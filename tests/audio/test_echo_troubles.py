@@ -1,0 +1,101 @@
+"""The canceller where its reference has holes, the loudspeaker is another one, or the microphone was closed."""
+
+import asyncio
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from audio.echo import LEAD_MS, EchoCanceller
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, s_of_samples
+from bench.echo import reply
+from bench.echo_room import Air, Room
+
+FRAME_S = s_of_samples(FRAME_SAMPLES)
+BLOCK_S = 0.01
+BLOCK = REPLY_RATE_HZ // 100
+PLAIN = Room(gain_db=-10.0, noise_dbfs=-80)
+
+
+@functools.cache
+def voice() -> Pcm:
+    """The assistant's own, half a minute at 24 kHz."""
+    return asyncio.run(reply())
+
+
+def scene(
+    canceller: EchoCanceller,
+    seconds: float,
+    *,
+    told: Callable[[float], bool] = lambda _at_s: True,
+    closed: Callable[[float], bool] = lambda _at_s: False,
+    other: tuple[float, Room, float] | None = None,
+    late: Callable[[float], float] = lambda _at_s: 0.0,
+) -> list[float]:
+    """Return loss in dB, second by second, of a reply nobody speaks into.
+
+    Args:
+        canceller: What is fed.
+        seconds: Length.
+        told: Whether the block that leaves then is told to the canceller.
+        closed: Whether the microphone is closed at that time.
+        other: From this second on another loudspeaker plays, in another room; it told of its blocks so much sooner.
+        late: By how much the block that leaves then is said to leave too late.
+    """
+    air, ahead_s = Air(PLAIN), 0.06
+    number_of_block = 0
+    raw, cleaned = np.zeros(int(seconds * MIC_RATE_HZ)), np.zeros(int(seconds * MIC_RATE_HZ))
+    for number in range(int(seconds / FRAME_S)):
+        start_s = number * FRAME_S
+        if other is not None and start_s >= other[0]:
+            air, ahead_s, other = Air(other[1]), other[2], None
+        while (leaves_s := number_of_block * BLOCK_S) < start_s + FRAME_S + ahead_s:
+            block = np.take(voice(), np.arange(number_of_block * BLOCK, (number_of_block + 1) * BLOCK), mode="wrap")
+            if told(leaves_s):
+                canceller.heard(block, REPLY_RATE_HZ, leaves_s + late(leaves_s))
+            air.play(block)
+            number_of_block += 1
+        sound = air.hear() * 32_768
+        if closed(start_s):
+            continue
+        span = slice(number * FRAME_SAMPLES, (number + 1) * FRAME_SAMPLES)
+        raw[span] = np.rint(sound).clip(-32_768, 32_767)
+        cleaned[span] = canceller.clean(raw[span].astype(np.int16), start_s)
+    power = [np.square(one).reshape(-1, MIC_RATE_HZ).mean(axis=1) + 1.0 for one in (raw, cleaned)]
+    return [float(db) for db in 10 * np.log10(power[0] / power[1])]
+
+
+@pytest.mark.parametrize("hole_s", [0.03, 0.2, 1.0])
+def test_a_hole_in_what_was_told_is_over_when_it_is(hole_s: float) -> None:
+    canceller = EchoCanceller()
+    losses = scene(canceller, 8.0, told=lambda at_s: not 4.0 <= at_s < 4.0 + hole_s)
+    assert min(losses[2:4]) >= 20
+    assert min(losses[6:]) >= 20
+    assert canceller.delay_ms == LEAD_MS
+
+
+@pytest.mark.parametrize("ahead_s", [0.06, 0.11, 0.2])
+def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
+    canceller = EchoCanceller()
+    elsewhere = Room(gain_db=-4.0, delay_ms=120, noise_dbfs=-80)
+    losses = scene(canceller, 9.0, other=(4.0, elsewhere, ahead_s))
+    assert min(losses[2:4]) >= 20
+    assert min(losses[6:]) >= 20
+
+
+@pytest.mark.parametrize("closed_s", [0.1, 2.0])
+def test_a_microphone_that_was_closed_for_a_while(closed_s: float) -> None:
+    canceller = EchoCanceller()
+    losses = scene(canceller, 8.0, closed=lambda at_s: 3.0 <= at_s < 3.0 + closed_s)
+    assert losses[2] >= 20
+    assert min(losses[6:]) >= 20
+    assert canceller.delay_ms == LEAD_MS
+
+
+def test_one_block_that_is_dated_wrongly_moves_nothing_for_long() -> None:
+    """A callback that was held up by a busy interpreter reads the clock too late."""
+    canceller = EchoCanceller()
+    losses = scene(canceller, 8.0, late=lambda at_s: 0.05 if abs(at_s - 4.0) < 0.001 else 0.0)
+    assert min(losses[2:4]) >= 20
+    assert min(losses[5:]) >= 20

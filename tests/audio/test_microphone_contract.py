@@ -1,0 +1,157 @@
+"""What every microphone promises (audio.microphone.Microphone), held against each of them in virtual time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_cards import FakeLibrary, capture, device, run_card
+from virtual_card import write_wav
+from virtual_time import run_virtual
+
+from audio.card_microphone import CardMicrophone
+from audio.frame import Frame
+from audio.microphone import Microphone
+from audio.recording import open_recording
+from audio.units import FRAME_SAMPLES, Pcm
+from audio.wav import WavMicrophone
+from web.client_microphone import ClientMicrophone
+
+
+@dataclass
+class Desk:
+    """A microphone into which somebody speaks, and what can be done to it.
+
+    Attributes:
+        falters: From here on nothing comes for so many seconds; None where it never does.
+        end: It ends.
+        delay_s: How old a sample is by design when its frame is there.
+    """
+
+    microphone: Microphone
+    falters: Callable[[float], None] | None
+    end: Callable[[], object]
+    delay_s: float = 0.0
+
+
+def tone(samples: int) -> Pcm:
+    return np.full(samples, 1000, np.int16)
+
+
+@asynccontextmanager
+async def wav(folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+    path = write_wav(folder / "sound.wav", tone(rate_hz * 3), rate_hz)
+    yield Desk(WavMicrophone(open_recording(path), tail_s=0.0), None, lambda: None)
+
+
+@asynccontextmanager
+async def card(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+    library = FakeLibrary(device("desk", default=True, rate_hz=rate_hz))
+    microphone = CardMicrophone(report=lambda _what: None, library=library)
+    until_s = 0.0
+    speak = capture(tone, age_s=0.02)
+
+    def falters(seconds: float) -> None:
+        nonlocal until_s
+        until_s = asyncio.get_running_loop().time() + seconds
+
+    async with asyncio.TaskGroup() as tasks:
+        calling = tasks.create_task(
+            run_card(library, lambda lane, n, now_s: speak(lane, n, now_s) if now_s >= until_s else None)
+        )
+        yield Desk(microphone, falters, lambda: tasks.create_task(microphone.aclose()), 0.02)
+        calling.cancel()
+
+
+@asynccontextmanager
+async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+    microphone = ClientMicrophone(rate_hz)
+    until_s = 0.0
+
+    def falters(seconds: float) -> None:
+        nonlocal until_s
+        until_s = asyncio.get_running_loop().time() + seconds
+
+    async def speak() -> None:
+        while True:
+            await asyncio.sleep(0.02)
+            if asyncio.get_running_loop().time() >= until_s:
+                await microphone.deliver(tone(rate_hz // 50), rate_hz)
+
+    async with asyncio.TaskGroup() as tasks:
+        speaking = tasks.create_task(speak())
+        yield Desk(microphone, falters, microphone.end)
+        speaking.cancel()
+
+
+KINDS = {"wav": wav, "card": card, "client": client}
+CASES = [(kind, rate_hz) for kind in KINDS for rate_hz in (16_000, 24_000, 44_100, 48_000)]
+
+
+def heard(folder: Path, kind: str, rate_hz: int, falters_s: float = 0.0) -> tuple[list[Frame], Microphone, list[float]]:
+    """Two seconds and a half of frames, and how long before its arrival each of them ended, by the clock."""
+
+    async def main() -> tuple[list[Frame], Microphone, list[float]]:
+        frames: list[Frame] = []
+        ages_s: list[float] = []
+        async with KINDS[kind](folder, rate_hz) as desk:
+            loop = asyncio.get_running_loop()
+            end_s = loop.time() + 2.5
+            faltered = False
+            async with aclosing(desk.microphone.frames()) as coming:
+                async for frame in coming:
+                    frames.append(Frame(frame.start, frame.pcm.copy(), frame.invented))
+                    ages_s.append(loop.time() - desk.microphone.clock.to_loop_s(frame.end))
+                    if falters_s and not faltered and loop.time() > end_s - 1.5 and desk.falters is not None:
+                        faltered = True
+                        desk.falters(falters_s)
+                    if loop.time() >= end_s:
+                        desk.end()
+            return frames, desk.microphone, ages_s
+
+    return run_virtual(main())
+
+
+@pytest.mark.parametrize(("kind", "rate_hz"), CASES)
+def test_frames_are_gapless_from_zero_in_real_time_and_dated_by_their_capture(
+    tmp_path: Path, kind: str, rate_hz: int
+) -> None:
+    frames, microphone, ages_s = heard(tmp_path, kind, rate_hz)
+    assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
+    assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
+    assert len(frames) == pytest.approx(150 if kind == "wav" else 125, abs=3)
+    assert microphone.invented_frames == sum(frame.invented for frame in frames) == 0
+    # Nothing is captured after it was here; what a resampler holds back is at most 25 ms, a card's buffer 20.
+    assert all(-0.0205 <= age_s <= 0.07 for age_s in ages_s[5:-5])
+    middle = np.concatenate([frame.pcm for frame in frames[10:-10]])
+    assert abs(middle.astype(int) - 1000).max() <= 12
+
+
+@pytest.mark.parametrize("falters_s", [0.3, 1.0])
+@pytest.mark.parametrize(("kind", "rate_hz"), [case for case in CASES if case[0] != "wav"])
+def test_the_line_goes_on_in_silence_that_is_marked_and_counted(
+    tmp_path: Path, kind: str, rate_hz: int, falters_s: float
+) -> None:
+    frames, microphone, ages_s = heard(tmp_path, kind, rate_hz, falters_s)
+    assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
+    invented = sum(frame.invented for frame in frames)
+    assert microphone.invented_frames == invented
+    assert invented == pytest.approx(falters_s * 50, abs=4)
+    assert not any(frame.pcm.any() for frame in frames if frame.invented)
+    assert len(frames) == pytest.approx(125, abs=4)
+    assert all(-0.045 <= age_s <= 0.2 for age_s in ages_s[5:-5])
+
+
+@pytest.mark.parametrize("kind", ["wav", "card"])
+def test_it_is_listened_to_once(tmp_path: Path, kind: str) -> None:
+    async def main() -> None:
+        async with KINDS[kind](tmp_path, 16_000) as desk:
+            async with aclosing(desk.microphone.frames()) as frames:
+                await anext(frames)
+            with pytest.raises(RuntimeError, match="once"):
+                await anext(desk.microphone.frames())
+
+    run_virtual(main())

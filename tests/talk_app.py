@@ -1,0 +1,84 @@
+"""`repartee talk --plain` as a person runs it: what it prints, what is typed, its records."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false", "trace.words=true")
+
+
+@dataclass
+class App:
+    """`repartee talk --plain`, running."""
+
+    process: "subprocess.Popen[str]"
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+
+    def until(self, text: str, within_s: float = 20.0, count: int = 1) -> None:
+        """Wait until a line holds this text."""
+        self.eventually(lambda: sum(text in line for line in self.lines) >= count, within_s)
+
+    def eventually(self, true: Callable[[], bool], within_s: float = 20.0) -> None:
+        deadline_s = time.monotonic() + within_s
+        while not true():
+            assert time.monotonic() < deadline_s, self.lines
+            time.sleep(0.02)
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ends_within_s(self, limit_s: float) -> int:
+        began_s = time.monotonic()
+        code = self.process.wait(timeout=30)
+        assert time.monotonic() - began_s <= limit_s
+        return code
+
+    def records(self) -> list[dict[str, Any]]:
+        files = sorted((self.folder / "traces").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@contextmanager
+def talking(
+    folder: Path, environ: Mapping[str, str], *arguments: str, settings: Sequence[str] = SETTINGS
+) -> Generator[App]:
+    flags = [word for setting in settings for word in ("--set", setting)]
+    process = subprocess.Popen(
+        [REPARTEE, "talk", "--plain", *flags, *arguments],
+        cwd=folder,
+        env={**environ, "XDG_DATA_HOME": str(folder / "data"), "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    app = App(process, folder)
+    assert process.stdout is not None
+    out = process.stdout
+
+    def keep() -> None:
+        for line in out:
+            app.lines.append(line.rstrip("\n"))
+
+    reader = threading.Thread(target=keep)
+    reader.start()
+    try:
+        yield app
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()

@@ -1,0 +1,234 @@
+"""What this end of a remote conversation sends, and when: its wire is opened and lost by the test."""
+
+import asyncio
+import binascii
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rehearsal import ScriptedMicrophone
+from virtual_time import run_virtual
+
+from assistant.facts import Fact, Trouble
+from audio.frame import Frame
+from audio.speaker import WavSpeaker
+from audio.units import FRAME_SAMPLES, Samples
+from web.remote_address import address_of
+from web.remote_closing import Ending
+from web.remote_talk import NOT_CONNECTED, TOO_SHORT, RemoteTalk
+
+REPLY = "resp_1_1"
+LOST = Ending("gone", again=True)
+
+
+class Here:
+    """A client whose wire is a list."""
+
+    def __init__(self, *, push_to_talk: bool = False) -> None:
+        self.facts: list[Fact] = []
+        self.microphone = ScriptedMicrophone([], 1000)
+        speaker = WavSpeaker(lambda _at_s, _pcm: None)
+        self.talk = RemoteTalk(
+            address_of("ws://127.0.0.1:1"), None, self.microphone, speaker, self.facts.append, push_to_talk=push_to_talk
+        )
+        self._position = 0
+
+    @property
+    def troubles(self) -> list[str]:
+        return [fact.what for fact in self.facts if isinstance(fact, Trouble)]
+
+    def connected(self, *, resumed: bool = False, heard_ms: float = 0.0) -> None:
+        self.talk.wire._open = True
+        repartee = {"resume_token": "t", "heard_ms": heard_ms, "engines": [], "resumed": resumed}
+        self.tell("session.created", session={"repartee": repartee})
+
+    def lost(self) -> None:
+        self.talk.wire._close_lane()
+        self.talk.lost(LOST)
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        self.talk.event({"type": kind, **fields})
+
+    def replies(self) -> None:
+        """A reply of which half a second has come."""
+        self.tell("response.created", response={"id": REPLY})
+        sound = np.full(12_000, 1000, "<i2").tobytes()
+        self.tell("response.output_audio.delta", response_id=REPLY, delta=binascii.b2a_base64(sound).decode())
+
+    def sent(self) -> list[dict[str, Any]]:
+        """What is on the wire since it was asked last, but for sound."""
+        texts = [json.loads(text) for text, _ in self.talk.wire._waiting]
+        self.talk.wire._waiting.clear()
+        self.talk.wire._waiting_sound = 0
+        return [text for text in texts if text["type"] != "input_audio_buffer.append"]
+
+    async def hears(self, seconds: float) -> None:
+        """So much of the microphone's line, in real time."""
+        for _ in range(round(seconds * 50)):
+            await asyncio.sleep(0.02)
+            self._position += FRAME_SAMPLES
+            self.microphone.clock.observe(Samples(self._position), asyncio.get_running_loop().time())
+            self.talk.hear(Frame(Samples(self._position - FRAME_SAMPLES), np.ones(FRAME_SAMPLES, np.int16)))
+
+
+def with_here(script: Callable[[Here], Awaitable[None]], *, push_to_talk: bool = False) -> None:
+    async def run() -> None:
+        await script(Here(push_to_talk=push_to_talk))
+
+    run_virtual(run())
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def test_a_reply_stopped_without_a_connection_is_stopped_at_the_server_as_soon_as_there_is_one() -> None:
+    """Else it is made to its end, taken for heard, and stands in the history."""
+
+    async def script(here: Here) -> None:
+        here.connected()
+        here.replies()
+        here.lost()
+        here.talk.interrupt()
+        here.connected(resumed=True)
+        assert {"type": "response.cancel", "response_id": REPLY} in here.sent()
+        here.lost()
+        here.tell("response.done", response={"id": REPLY, "status": "cancelled"})
+        here.connected(resumed=True)
+        assert "response.cancel" not in kinds(here.sent())
+
+    with_here(script)
+
+
+def test_a_reply_that_goes_on_is_not_stopped_by_a_new_connection() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.replies()
+        here.lost()
+        here.connected(resumed=True)
+        assert "response.cancel" not in kinds(here.sent())
+
+    with_here(script)
+
+
+def test_what_was_said_without_a_connection_is_said_to_be_lost() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.lost()
+        here.talk.talk(True)
+        await here.hears(1.0)
+        here.talk.talk(False)
+        await here.hears(0.1)
+        assert here.troubles[-1] == NOT_CONNECTED
+        assert TOO_SHORT not in here.troubles
+        assert not here.talk.conversation.awaiting
+
+    with_here(script, push_to_talk=True)
+
+
+def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(1.0)
+        here.talk.talk(False)
+        here.talk.talk(True)
+        await here.hears(0.06)
+        here.talk.talk(False)
+        await here.hears(0.06)
+        assert kinds(here.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
+        assert here.troubles == []
+
+    with_here(script, push_to_talk=True)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.06])
+def test_a_touch_of_the_key_is_no_turn(seconds: float) -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(seconds)
+        here.talk.talk(False)
+        await here.hears(0.06)
+        assert kinds(here.sent())[-1] == "input_audio_buffer.clear"
+        assert here.troubles == [TOO_SHORT]
+
+    with_here(script, push_to_talk=True)
+
+
+NUMBERS = st.integers(-(10**14), 10**14) | st.floats(-1e14, 1e14) | st.sampled_from([0, -1, 0.1, 1e14])
+SOUNDS = st.binary(max_size=200).map(lambda raw: binascii.b2a_base64(raw, newline=False).decode())
+REPLIES = st.sampled_from([REPLY, "resp_1_2", "resp_2_1", "resp_999999999_1"])
+EVENTS = st.one_of(
+    st.builds(
+        lambda heard, resumed: {
+            "type": "session.created",
+            "session": {"repartee": {"resume_token": "t", "heard_ms": heard, "engines": [], "resumed": resumed}},
+        },
+        NUMBERS,
+        st.booleans(),
+    ),
+    st.builds(lambda at: {"type": "input_audio_buffer.speech_started", "item_id": "i", "audio_start_ms": at}, NUMBERS),
+    st.builds(
+        lambda end, invented: {
+            "type": "input_audio_buffer.speech_stopped",
+            "audio_end_ms": end,
+            "repartee": {"invented_ms": invented},
+        },
+        NUMBERS,
+        NUMBERS,
+    ),
+    st.builds(lambda reply: {"type": "response.created", "response": {"id": reply}}, REPLIES),
+    st.builds(lambda reply, kind: {"type": kind, "response_id": reply}, REPLIES, st.just("response.output_audio.done")),
+    st.builds(
+        lambda reply, sound: {"type": "response.output_audio.delta", "response_id": reply, "delta": sound},
+        REPLIES,
+        SOUNDS,
+    ),
+    st.builds(
+        lambda reply, item: {"type": "response.output_item.added", "response_id": reply, "item": item},
+        REPLIES,
+        st.just({"type": "message", "id": "m"}),
+    ),
+    st.builds(lambda at: {"type": "conversation.item.truncated", "item_id": "m", "audio_end_ms": at}, NUMBERS),
+    st.just({"type": "conversation.item.deleted", "item_id": "m"}),
+    st.builds(
+        lambda reply, status: {"type": "response.done", "response": {"id": reply, "status": status}},
+        REPLIES,
+        st.sampled_from(["completed", "cancelled", "failed", "incomplete"]),
+    ),
+    st.sampled_from([{"type": "repartee.duck"}, {"type": "repartee.unduck"}, {"type": "output_audio_buffer.cleared"}]),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.lists(st.tuples(EVENTS, st.sampled_from(["", "lost", "interrupt", "type", "repeat"])), max_size=30))
+def test_no_order_of_events_and_keys_breaks_it(course: list[tuple[dict[str, Any], str]]) -> None:
+    async def script(here: Here) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.mouth.run())]
+            for event, then in course:
+                here.talk.wire._open = True
+                here.talk.event(event)
+                await here.hears(0.04)
+                match then:
+                    case "lost":
+                        here.lost()
+                        here.talk.resume()
+                    case "interrupt":
+                        here.talk.interrupt()
+                    case "type":
+                        here.talk.type("hello")
+                    case "repeat":
+                        here.talk.repeat()
+            await asyncio.sleep(3.0)
+            assert not here.talk.mouth._waiting
+            for task in work:
+                task.cancel()
+
+    with_here(script)
