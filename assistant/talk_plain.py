@@ -164,7 +164,8 @@ class TalkPlain:
             self._say("loudspeaker", status.output)
         if before is None or before.echo != status.echo:
             self._say("echo", status.echo)
-        if status.mode == "wake" and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
+        waking = status.mode == "wake" and status.floor != "starting"
+        if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
             self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
 
     # What is typed -------------------------------------------------------------------------------------------

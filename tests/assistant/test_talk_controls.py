@@ -144,7 +144,7 @@ def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path
         say(card, tmp_path, WHAT_TIME)
         time.sleep(1.0)
         say(card, tmp_path, CALL)
-        app.until("you: what's the weather like")
+        app.until("you:")  # what else it hears in it is pocketsphinx's guess
         recorded(app, 1)
         app.until("wake: speak")
         say(card, tmp_path, WHAT_TIME)  # within the window after a reply
