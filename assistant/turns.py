@@ -328,7 +328,9 @@ class Turns:
 
     def _pressed(self, at: Samples) -> Effects:
         turn = self._state.turn
-        self._pressed_at = at if self.settings.held else None
+        if not self.settings.held:
+            return self._cancelled()
+        self._pressed_at = at
         if turn is None or turn.endpoint is None:
             return self._cancelled()
         turn.endpoint, turn.forced = None, False

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from rehearsal import LoudnessVad, Performance, Rehearsal, Says
 
+from assistant.attempts import NOT_HEARD
 from assistant.engines import SessionSettings
 from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnTaken
 from assistant.items import ItemId, Said
-from assistant.session import NOT_HEARD, Session
+from assistant.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings

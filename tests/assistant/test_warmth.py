@@ -90,8 +90,8 @@ def test_a_session_sees_to_them_when_speech_begins() -> None:
         async def warm() -> None:
             seen.append(asyncio.get_running_loop().time() - 1000.0)
 
-        rehearsal.session._warmth = Warmth(warm)
-        rehearsal.session._warmth.tasks = rehearsal.session._tasks
+        rehearsal.session._listening._warmth = Warmth(warm)
+        rehearsal.session._listening._warmth.tasks = rehearsal.session._tasks
 
     rehearsal.at(500, listen)
     rehearsal.perform()

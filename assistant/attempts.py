@@ -1,0 +1,348 @@
+"""What is under way for each attempt at a turn: asking for its words, then its reply, up to what of it was heard.
+
+prepare ─▶ task of the reply, held at its gate ─▶ commit: the gate opens, words enter the history ─▶ played ─▶ finished
+                                                      └▶ retract, interrupt: the door closes first, then the work stops
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Hashable
+from dataclasses import dataclass, field, replace
+
+from assistant.conversation import Conversation
+from assistant.engines import Engines, SessionSettings, Wishes
+from assistant.facts import Fact, FunctionCalled, ReplyBegun, ReplyCut, ReplySent, TurnTaken
+from assistant.items import ItemId, Said
+from assistant.record import Outcome
+from assistant.recorder import Recorder
+from assistant.reply import Reply, recite
+from assistant.restarting import Restarting
+from assistant.tool_rounds import ReplyEvent, ToolRounds
+from assistant.turn_events import (
+    Commit,
+    Drop,
+    Event,
+    Interrupt,
+    Playing,
+    Prepare,
+    ReplyEnded,
+    ReplyId,
+    Retract,
+    TakeDown,
+    Transcribe,
+)
+from audio.clock import StreamClock
+from audio.speaker import Speaker
+from audio.units import ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
+from llm.chat import Message
+
+REAP_TIMEOUT_S = 2.0
+
+NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is under way for one attempt: asking for its words, then its reply."""
+
+    asking: asyncio.Task[None] | None = None
+    asked_s: float = 0.0
+    reply: Reply | None = None
+    answering: asyncio.Task[None] | None = None
+    messages: tuple[Message, ...] = ()
+    speech_end: Samples | None = None
+    take_back: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Of one conversation; lives on the event loop.
+
+    Attributes:
+        clock: Of the microphone.
+        at: How far the microphone has come.
+        tell: Turn taking hears of it.
+        show: Whoever shows the conversation does.
+        trouble: Told what goes wrong, in one sentence, and whether that holds words.
+        said: Told what of a reply was heard, when it is over.
+        last_reply: As it was written.
+    """
+
+    engines: Engines
+    speaker: Speaker
+    conversation: Conversation
+    recorder: Recorder
+    clock: StreamClock
+    settings: SessionSettings
+    at: Callable[[], Samples]
+    tell: Callable[[Event], None]
+    show: Callable[[Fact], None]
+    trouble: Callable[[str, bool], None]
+    said: Callable[[str], None]
+    last_reply: str = ""
+    _tasks: asyncio.TaskGroup = field(init=False)
+    _mouth: Restarting = field(init=False)
+    _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
+    _heard_as: ItemId | None = None  # what the words of the speech at hand will be in the history
+
+    def __post_init__(self) -> None:
+        voice = self.engines.voice
+        self._mouth = Restarting(voice.name, voice.load, self._trouble)
+        self.speaker.on_played = self._played
+
+    def begin(self, tasks: asyncio.TaskGroup) -> None:
+        """From here on anything may be said; `tasks` owns what takes time."""
+        self._tasks = self._mouth.tasks = tasks
+
+    # ---- words ----
+
+    def spoken(self) -> ItemId:
+        """Somebody begins to speak: what their words will be in the history."""
+        self._heard_as = self.conversation.reserve()
+        return self._heard_as
+
+    def asked(self, effect: Transcribe, asking: "asyncio.Task[None]", now_s: float) -> None:
+        """Its words are being asked for."""
+        self._attempts[effect.reply] = _Attempt(asking, now_s)
+
+    def came(self, reply_id: ReplyId) -> bool:
+        """They have come; False where the attempt was dropped meanwhile."""
+        if reply_id in self._attempts:
+            self._attempts[reply_id].asking = None
+        return reply_id in self._attempts
+
+    def take_down(self, effect: TakeDown) -> None:
+        """The turn's words enter the history, unanswered."""
+        for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
+            self._attempts.pop(reply_id)
+        said = self._said(effect.text, effect.added) or self.conversation.said(self.conversation.reserve(), "")
+        end_ms = ms_of_samples(effect.speech_end)
+        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
+        self.recorder.taken_down(effect, self._clocked(effect.speech_end), self.clock)
+
+    def _said(self, text: str, added: str) -> Said | None:
+        if not added:
+            return None
+        item, self._heard_as = self._heard_as or self.conversation.reserve(), None
+        return self.conversation.said(item, added, continues=added != text)
+
+    # ---- the reply ----
+
+    def prepare(self, effect: Prepare, wishes: Wishes) -> None:
+        """The reply is begun, and held at its gate."""
+        attempt = self._attempts.setdefault(effect.reply, _Attempt())
+        attempt.reply = reply = Reply(
+            effect.reply,
+            self.engines.voice,
+            self._mouth.works,
+            self.speaker,
+            self.recorder.trace_of(effect.reply),
+            self.settings.voice_timeout_s,
+            show=self.show if wishes.spoken else lambda fact: self._written(effect.reply, fact),
+            say=self.engines.say,
+            answered_by=self.engines.model.name,
+            spoken=wishes.spoken,
+            speed=lambda: wishes.speed * self.engines.deeds.speed,
+            error="speech recognition failed" if effect.unheard else None,
+        )
+        attempt.answering = self._tasks.create_task(
+            self._answer(reply, self._source(effect, attempt, wishes, reply)), name=f"reply {effect.reply}"
+        )
+
+    def _source(self, effect: Prepare, attempt: _Attempt, wishes: Wishes, reply: Reply) -> AsyncGenerator[ReplyEvent]:
+        if effect.unheard:
+            return recite(NOT_HEARD, by="apology")
+        if effect.recited:
+            return recite(effect.text, by="itself")
+        # The messages are taken now: a commit that follows at once adds the user's own.
+        attempt.messages = self.conversation.messages(
+            effect.added, continues=effect.added != effect.text, instructions=wishes.instructions
+        )
+        options = replace(wishes.options, traceparent=self.recorder.traceparent(effect.reply))
+        if self.engines.tools is None:
+            return self.engines.model.stream(attempt.messages, options)
+        return ToolRounds(
+            self.engines.model,
+            attempt.messages,
+            options,
+            self.engines.tools,
+            self.settings.tools,
+            reply.gate,
+            written=lambda: reply.written,
+            remember=lambda used: self.conversation.used(reply.id, used),
+            waiting=lambda so_far_s: self._waiting_for_tools(reply, so_far_s),
+        ).stream()
+
+    def _waiting_for_tools(self, reply: Reply, so_far_s: float) -> None:
+        """Nobody is stuck: a call has a limit of its own."""
+        tools = self.settings.tools
+        if tools.moment and so_far_s >= tools.moment_after_s:
+            reply.ask_for_a_moment(tools.moment)
+        self.tell(Playing(self.at(), reply.id, reply.words_heard, reply.sounding))
+
+    async def _answer(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
+        await reply.run(source)
+        if reply.voice_failed:
+            self._mouth.restart()
+        await reply.gate.wait()  # an attempt that ends early must not be told of before its turn is committed
+        if reply.error is not None:
+            self._trouble(reply.error)
+        if reply.unspoken:
+            self._trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True)
+        for call in reply.calls:
+            self.show(FunctionCalled(reply.id, self.conversation.called(call)))
+        self.show(_sent(reply))
+        self.speaker.end(reply.id)
+        if reply.script.samples == 0:
+            self._reply_over(reply.id)  # nothing was played, hence no report will come
+
+    def answers_history(self, reply_id: ReplyId) -> bool:
+        """A model is asked: what waited in the history is answered, too."""
+        return bool(self._attempts[reply_id].messages)
+
+    def commit(self, effect: Commit) -> None:
+        """What was prepared is heard, what was said is remembered."""
+        attempt = self._attempts[effect.reply]
+        reply = attempt.reply
+        assert reply is not None, "turn taking commits what it had prepared"
+        attempt.speech_end = effect.speech_end
+        if attempt.messages:
+            attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), _now_s())
+        reply.gain_db = self.engines.deeds.gain_db
+        speech_end_s = None if effect.speech_end is None else self._clocked(effect.speech_end)
+        self.recorder.commit(effect, _now_s(), speech_end_s)
+        said = self._said(effect.text, effect.added)
+        end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
+        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin))
+        item = self.conversation.answering(effect.reply, reply.script)
+        self.show(ReplyBegun(effect.reply, item, reply.spoken))
+        self.speaker.open(effect.reply)
+        reply.gate.set()
+
+    def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+        """See `Session.measured`."""
+        attempt = self._attempts.get(reply_id)
+        if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
+            attempt.reply.was_measured(self._clocked(attempt.speech_end) + latency_s, device_s)
+
+    def written(self, reply_id: ReplyId | None) -> str:
+        """The text of this reply so far, else of the last one; "" where there was none."""
+        attempt = None if reply_id is None else self._attempts.get(reply_id)
+        return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
+
+    # ---- the speaker reports ----
+
+    def _written(self, reply_id: ReplyId, fact: Fact) -> None:
+        """Text that is shown counts as heard."""
+        self.show(fact)
+        attempt = self._attempts.get(reply_id)
+        if attempt is not None and attempt.reply is not None:
+            self.tell(Playing(self.at(), reply_id, attempt.reply.words_heard, audible=True))
+
+    def _played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
+        if attempt is None or attempt.reply is None:
+            return  # of a reply that was cancelled
+        reply = attempt.reply
+        reply.was_played(played, leaves_at_s, finished=finished)
+        self.tell(Playing(self.at(), reply.id, reply.words_heard, reply.sounding))
+        if finished:
+            self._reply_over(reply.id)
+
+    def _reply_over(self, reply_id: ReplyId) -> None:
+        reply = self._end(reply_id)
+        if reply is not None:
+            heard = self.conversation.heard(reply.id, reply.played, complete=True)
+            self._finish(reply, "answered" if reply.answered else "failed", heard)
+            self.tell(ReplyEnded(self.at(), reply_id))
+
+    def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
+        self.last_reply = reply.written or self.last_reply
+        self.said(heard)
+        reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
+        self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
+
+    # ---- interruption ----
+
+    def drop(self, effect: Drop) -> None:
+        """It was never committed, and is not wanted any more."""
+        self._end(effect.reply)
+        self.recorder.drop(effect.reply, _now_s(), effect.why)
+
+    def interrupt(self, effect: Interrupt) -> None:
+        """It ends here; what of it was heard is remembered."""
+        reply = self._end(effect.reply)
+        if reply is None:
+            return
+        self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.why)
+        if effect.why == "stuck":
+            reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
+            self._trouble(reply.error)
+        heard = self.conversation.heard(reply.id, reply.played, complete=False)
+        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
+        self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
+
+    def retract(self, effect: Retract) -> None:
+        """Nothing of it was heard: it never was, and what it has done is undone."""
+        take_back = self._attempts[effect.reply].take_back
+        reply = self._end(effect.reply)
+        take_back()
+        self.conversation.retract(effect.reply)
+        self.recorder.retract(effect.reply, _now_s())
+        played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
+        self.show(ReplyCut(effect.reply, "", played_ms, "went on"))
+
+    def _end(self, reply_id: ReplyId) -> Reply | None:
+        """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""
+        attempt = self._attempts.pop(reply_id, None)
+        if attempt is None:
+            return None
+        reply = attempt.reply
+        if reply is not None and reply.gate.is_set():
+            reply.played = self.speaker.close(reply_id)
+            self.speaker.unduck()
+        if attempt.asking is not None:
+            self.recorder.transcribed(reply_id, attempt.asked_s, _now_s())
+        if reply is not None:
+            reply.abandon(_now_s())
+        for task in (attempt.asking, attempt.answering):
+            if task is not None and task is not asyncio.current_task() and task.cancel():
+                self._tasks.create_task(self._reap(task), name=f"reap {task.get_name()}")
+        return reply
+
+    async def _reap(self, task: asyncio.Task[None]) -> None:
+        """See a cancelled task off; one that is held up in its own clean-up is interrupted there too."""
+        for _ in range(3):
+            await asyncio.wait({task}, timeout=REAP_TIMEOUT_S)
+            if task.done():
+                return
+            task.cancel()
+        self._trouble(f"the task of {task.get_name()} did not stop")
+
+    def hang_up(self, *, leaving: bool) -> None:
+        """The conversation is over; `leaving`: and nobody waits for the last reply."""
+        for reply_id in list(self._attempts):
+            reply = self._end(reply_id)
+            if reply is not None and reply.gate.is_set():
+                if not leaving:
+                    self._trouble("the last reply did not end in time and was cut off")
+                self._finish(reply, "interrupted", self.conversation.heard(reply.id, reply.played, complete=False))
+
+    def _trouble(self, what: str, *, private: bool = False) -> None:
+        self.trouble(what, private)
+
+    def _clocked(self, position: Samples) -> float:
+        """Loop time of a position on the microphone's line."""
+        return self.clock.to_loop_s(position)
+
+
+def _sent(reply: Reply) -> ReplySent:
+    finished = reply.finished
+    if finished is None:
+        return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
+    incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None
+    tokens = finished.prompt_tokens, finished.completion_tokens
+    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *tokens)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

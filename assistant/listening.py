@@ -1,0 +1,202 @@
+"""What of the sound is speech, what its words are, and whether they are for the assistant.
+
+frame ─▶ detector ─▶ voicing;  segment ─▶ recognizer ─▶ words ─▶ attention: only what is addressed goes on;  silence ─▶
+judge ─▶ how long it is waited for
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from assistant.attention import Attention
+from assistant.ears import Ears
+from assistant.engines import Engines, SessionSettings
+from assistant.facts import Fact, WordsHeard
+from assistant.judge import Judge
+from assistant.recorder import Recorder
+from assistant.restarting import Restarting, reason_of
+from assistant.turn_end import Estimate
+from assistant.turn_events import (
+    CloseSegment,
+    DiscardSegment,
+    Event,
+    Judged,
+    NotTranscribed,
+    OpenSegment,
+    Partial,
+    Transcribe,
+    Transcribed,
+)
+from assistant.warmth import Warmth
+from audio.clock import StreamClock
+from audio.frame import Frame
+from audio.stt import SegmentId, Words
+from audio.units import Samples
+from audio.vad import Vad, Voicing
+
+
+@dataclass(slots=True)
+class Listening:
+    """Of one conversation; lives on the event loop.
+
+    Attributes:
+        tell: Turn taking hears of it.
+        show: Whoever shows the conversation does.
+        trouble: Told what goes wrong, in one sentence.
+        onset: Of the speech that was heard last.
+        meant: As far as is known, it is for the assistant.
+    """
+
+    engines: Engines
+    attention: Attention
+    recorder: Recorder
+    clock: StreamClock
+    settings: SessionSettings
+    tell: Callable[[Event], None]
+    show: Callable[[Fact], None]
+    trouble: Callable[[str], None]
+    onset: Samples = Samples(0)
+    meant: bool = True
+    _at: Samples = Samples(0)
+    _vad: Vad = field(init=False)
+    _ears: Ears = field(init=False)
+    _judge: Judge | None = None
+    _warmth: Warmth | None = None
+
+    def __post_init__(self) -> None:
+        engines = self.engines
+        self._vad = engines.vad
+        restarting = Restarting(engines.transcriber.name, engines.transcriber.load, self.trouble)
+        self._ears = Ears(engines.transcriber, restarting, self.settings.stt_timeout_s, self._partial, self.trouble)
+        if engines.turn_end is not None:
+            self._judge = Judge(
+                engines.turn_end,
+                engines.listener,
+                engines.understands,
+                self.settings.reads,
+                self._judged,
+                self.trouble,
+            )
+        if engines.warm is not None:
+            self._warmth = Warmth(engines.warm)
+
+    def begin(self, tasks: asyncio.TaskGroup) -> None:
+        """From here on sound may come; `tasks` owns what takes time."""
+        self._ears.restarting.tasks = tasks
+        if self._judge is not None:
+            self._judge.tasks = tasks
+        if self._warmth is not None:
+            self._warmth.tasks = tasks
+
+    def end(self) -> None:
+        """Nothing more will be heard."""
+        self._ears.close()
+        if self._warmth is not None:
+            self._warmth.close()
+
+    # ---- sound ----
+
+    def hear(self, frame: Frame) -> Voicing:
+        """A frame: is somebody speaking?"""
+        self._at = frame.end
+        self._ears.hear(frame)
+        voicing = self._detect(frame)
+        self.recorder.frame(frame, voicing, self.clock)
+        if self._judge is not None:
+            self._judge.hear(frame, voicing)
+        return voicing
+
+    def _detect(self, frame: Frame) -> Voicing:
+        try:
+            return self._vad.process(frame)
+        except Exception as error:
+            if self._vad is self.engines.spare_vad:
+                raise
+            self._vad = self.engines.spare_vad
+            why = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
+            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, why)
+            self.trouble(why)
+            return self._vad.process(frame)
+
+    def open(self, effect: OpenSegment) -> None:
+        """Somebody speaks: their words are wanted."""
+        self.onset, self.meant = effect.onset, self.attention.awake(effect.onset)
+        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.meant)
+        self._ears.open(effect.segment)
+        if self._judge is not None:
+            self._judge.began(effect.onset)
+        if self._warmth is not None and self.meant:
+            self._warmth.began()
+
+    def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
+        """It is over, and was a turn or nothing."""
+        used = isinstance(effect, CloseSegment)
+        self._ears.end(effect.segment, used=used)
+        self.recorder.segment_ended(effect.turn, now_s)
+        if self._judge is not None:
+            self._judge.ended(turn=used)
+        if self._warmth is not None:
+            self._warmth.ended()
+
+    # ---- words ----
+
+    def _partial(self, words: Words) -> None:
+        address = self.attention.address(words.text, self.onset)
+        if address.kind == "overheard":
+            return
+        self._addressed()
+        heard = replace(words, text=self.attention.name if address.kind == "called" else address.text)
+        self.recorder.partial(heard, _now_s())
+        self.show(WordsHeard(heard.text, heard.rough))
+        self.tell(Partial(self._at, heard, address.named))
+
+    def _addressed(self) -> None:
+        """What is being said is for the assistant: from here on, it may cost something."""
+        if not self.meant and self._warmth is not None:
+            self._warmth.began()
+        self.meant = True
+        self.recorder.addressed()
+
+    async def words(self, effect: Transcribe) -> Words | None:
+        """Of the segment so far; None where they are lost."""
+        return await self._ears.words(effect.segment)
+
+    def understood(
+        self, effect: Transcribe, words: Words | None, onset: Samples, *, wanted: bool
+    ) -> Transcribed | NotTranscribed:
+        """What these words are to turn taking, said from `onset` on; `wanted`: their attempt was not dropped."""
+        if words is None and self.meant:
+            return NotTranscribed(self._at, effect.reply, effect.segment)
+        words = words or Words(effect.segment, self._at, "")  # nobody waits for what was lost of it
+        address = self.attention.address(words.text, onset)
+        if wanted and address.kind != "overheard":
+            self._addressed()
+            if self._judge is not None:
+                self._judge.words(effect.segment, address.text)
+        void = "" if address.kind == "meant" else address.kind
+        return Transcribed(self._at, effect.reply, replace(words, text=address.text), void)
+
+    # ---- how long a silence is waited for ----
+
+    def silence(self, effect: Transcribe) -> None:
+        """A silence, in which words are asked for."""
+        if self._judge is not None:
+            self._judge.silence(effect.segment, effect.speech_end)
+
+    def _judged(self, segment: SegmentId, estimate: Estimate) -> None:
+        self.tell(Judged(self._at, segment, estimate))
+        self.recorder.judged(estimate, _now_s())
+
+    def went_on(self) -> None:
+        """The speaker went on with the turn that was taken for over."""
+        if self._judge is not None:
+            self._judge.went_on()
+
+    def assistant_said(self, heard: str) -> None:
+        """What of a reply was heard: a question expects an answer."""
+        if self._judge is not None:
+            self._judge.assistant_said(heard)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
