@@ -133,10 +133,11 @@ class TalkPlain:
         self._controls.quit()
 
     async def aclose(self) -> None:
-        """At the end: the latencies, and which engines ran."""
+        """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""
         written = io.StringIO()
         console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
-        summary(console, self.records, self._chosen)
+        if self._chosen:
+            summary(console, self.records, self._chosen)
         for line in written.getvalue().splitlines():
             self._out.write(_columns(line))
         if self._out.left_out:

@@ -107,7 +107,8 @@ class _OnScreen:
 
         from assistant.screen import summary  # noqa: PLC0415 - only here
 
-        summary(Console(highlight=False), self.records, self._chosen)
+        if self._chosen:
+            summary(Console(highlight=False), self.records, self._chosen)
 
 
 class _AsLines:
