@@ -106,16 +106,29 @@ class Workshop:
 
     async def _beside(self, skills: "Skills") -> Transcriber:
         """Load what is shared while pocketsphinx, in a process of its own, loads: it takes longest (docs/talk.md)."""
-        hearing: asyncio.Task[Transcriber] | None = None
+        hearing: asyncio.Task[Transcriber | EngineLoadError] | None = None
         try:
             async with asyncio.TaskGroup() as loading:
-                hearing = loading.create_task(self._transcriber(), name="recognizer")
+                hearing = loading.create_task(self._transcriber_or_why(), name="recognizer")
                 loading.create_task(self._open(skills), name="what is shared")
         except (asyncio.CancelledError, BaseExceptionGroup) as error:
             if hearing is not None and hearing.done() and not hearing.cancelled() and hearing.exception() is None:
-                await close_engine(hearing.result(), lambda _what: None)
+                transcriber = hearing.result()
+                if not isinstance(transcriber, EngineLoadError):
+                    await close_engine(transcriber, lambda _what: None)
             raise _first(error)  # noqa: B904 - the one of the group keeps its own cause
-        return hearing.result()
+        transcriber = hearing.result()
+        if isinstance(transcriber, EngineLoadError):
+            await self.aclose()
+            raise transcriber
+        return transcriber
+
+    async def _transcriber_or_why(self) -> Transcriber | EngineLoadError:
+        """Where both fail, what is shared is complained of, whichever failed first: so this one must not end it."""
+        try:
+            return await self._transcriber()
+        except EngineLoadError as error:
+            return error
 
     def around(self, transcriber: Transcriber) -> Engines:
         """The engines of one conversation, the shared ones and new ones, around a recognizer that is ready."""

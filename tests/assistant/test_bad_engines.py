@@ -192,7 +192,7 @@ def test_without_silero_s_network_the_demo_runs_on_webrtc_and_names_it(
     [
         ("tts.voice=no-such-voice", 'no voice "no-such-voice": set tts.voice'),
         ("assistant.language=de", "English only, not 'de'"),
-        ("assistant.language=xx", "xx"),  # recognizer and voice load side by side: either says it
+        ("assistant.language=xx", '"xx"'),
     ],
 )
 def test_an_engine_that_cannot_be_loaded_is_one_clear_line(tmp_path: Path, override: str, says: str) -> None:
