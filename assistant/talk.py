@@ -189,6 +189,9 @@ class _Local:
         )
         if self.memory is not None:
             session.conversation.restore(self.memory.items)
+        own = session.turns.settings
+        longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
+        session.turns.settings = replace(own, interrupt_after_ms=longest_ms)
         self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(workshop.chosen))
         async with asyncio.TaskGroup() as tasks:
             writers = [tasks.create_task(trace.run(), name="trace")]

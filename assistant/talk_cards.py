@@ -25,6 +25,10 @@ CLOSE_TIMEOUT_S = 1.0
 
 NOT_YET = "not open yet"
 
+CANCELED_INTERRUPT_AFTER_MS = 300.0
+"""With a canceller voice must be sure for so long before it takes the floor: what is left of an echo is taken for a voice
+for 100 to 200 ms now and then. It ducks the reply, and the reply swells up again. docs/echo.md is measured with it."""
+
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
 _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: there, and not in the way
@@ -107,6 +111,11 @@ class Cards:
     def latency_ms(self) -> float:
         """What both take of an answer's time, as last told: from a sound to its coming, and from going to leaving."""
         return (self.microphone.lag_s + self.speaker.latency_s) * 1000
+
+    @property
+    def interrupt_after_ms(self) -> float:
+        """The least voice that may interrupt a reply, for what of it comes back through this card."""
+        return 0.0 if self._canceller is None else CANCELED_INTERRUPT_AFTER_MS
 
     def counts(self) -> dict[str, int]:
         """What was lost, for the screen."""
