@@ -26,8 +26,8 @@ CLOSE_TIMEOUT_S = 1.0
 NOT_YET = "not open yet"
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
-"""With a canceller voice must be sure for so long before it takes the floor: what is left of an echo is taken for a voice
-for 100 to 200 ms now and then. It ducks the reply, and the reply swells up again. docs/echo.md is measured with it."""
+"""With a canceller voice must be sure for so long before it takes the floor: what is left of an echo is taken for a
+voice for 100 to 200 ms now and then, which only ducks the reply. docs/echo.md is measured with it."""
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
