@@ -44,9 +44,11 @@ class Hearing(Protocol):
         """
         ...
 
-    async def words(self) -> Words:
+    async def words(self, speech_end: Samples | None = None) -> Words:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 
+        Where `speech_end` is given, a stream position, what was fed after it is no speech, as far as is known: words
+        that the engine has of the sound up to there will do.
         Safe to cancel, and to call again after more sound was fed. The caller brings the deadline.
         """
         ...

@@ -10,9 +10,13 @@ from audio.stt.whisper_model import Decoded, LoadedWhisper
 from audio.stt.whisper_thread import WhisperThread
 from audio.units import Pcm
 
-Kind = Literal["final", "pause", "settle", "partial"]
+Kind = Literal["final", "pause", "settle", "dip", "partial"]
 """Why to decode: somebody waits; somebody will when this pause turns out to be the end; the sound has become too long
-to keep; the person speaks. All but a partial are done once more in the full window where a gate fails."""
+to keep; it has just become weak, which may be the end; the person speaks."""
+
+EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
+"""Those that are broken off for words that are waited for, and are not done once more in the full window where a gate
+fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,10 @@ class Customer(Protocol):
 
     def wants(self, crowd: float) -> Kind | None:
         """What it wants decoded now; `crowd`: segments for each worker, 1 at least. Changes nothing."""
+        ...
+
+    def served_by(self, decode: Decode) -> bool:
+        """Whether this decode is enough for whoever waits, or will be if what is quiet now stays so."""
         ...
 
     def take(self, kind: Kind) -> Decode:
@@ -142,9 +150,10 @@ class WhisperDesk:
         while self._crew is not None and len(self._running) < self._crew.model.workers:
             following = self._following(self._crew)
             if following is None:
-                return
+                break
             self._begin(self._crew, *following)
-        self._make_way()
+        if self._crew is not None:
+            self._make_way(self._crew)
 
     # What the owner calls
 
@@ -171,11 +180,10 @@ class WhisperDesk:
             await running.ended.wait()
 
     def _following(self, crew: Crew) -> tuple[Customer, Kind] | None:
-        """Finals as they were asked for; then pauses, then partials, of those who had to wait longest."""
-        crowd = max(1.0, len(self._customers) / crew.model.workers)
+        """Finals as they were asked for; then pauses, dips and partials, of those who had to wait longest."""
         wanted = []
         for customer in self._customers:
-            kind = customer.wants(crowd)
+            kind = customer.wants(self._crowd(crew))
             if kind is not None and self._may_begin(crew, customer, kind):
                 wanted.append((_urgency(customer, kind), customer, kind))
         if not wanted:
@@ -183,17 +191,26 @@ class WhisperDesk:
         _, customer, kind = min(wanted, key=lambda one: one[0])
         return customer, kind
 
-    def _make_way(self) -> None:
-        """Partials under way are broken off, where they can be, for words that are or soon will be waited for."""
-        served = [running.customer for running in self._running if running.decode.kind != "partial"]
-        if any(customer.wants(1.0) in {"final", "pause"} for customer in self._customers if customer not in served):
-            for running in self._running:
-                if running.decode.kind == "partial":
-                    running.unwanted.set()
+    def _make_way(self, crew: Crew) -> None:
+        """What runs early is broken off, where it can be, for words that are or soon will be waited for.
+
+        For a later dip its own segment's is, too: that is likelier to be the end.
+        """
+        early = [running for running in self._running if running.decode.kind in EARLY and not _serves(running)]
+        for customer in self._customers:
+            own = [running for running in self._running if running.customer is customer]
+            if not all(running in early for running in own):
+                continue
+            kind = customer.wants(self._crowd(crew))
+            for running in (own or early) if kind in {"final", "pause"} else own if kind == "dip" else ():
+                running.unwanted.set()
+
+    def _crowd(self, crew: Crew) -> float:
+        return max(1.0, len(self._customers) / crew.model.workers)
 
     def _may_begin(self, crew: Crew, customer: Customer, kind: Kind) -> bool:
-        own = [running.decode.kind for running in self._running if running.customer is customer]
-        if own and not (kind == "final" and own == ["partial"]):
+        own = [running for running in self._running if running.customer is customer]
+        if any(kind != "final" or running.decode.kind not in EARLY or _serves(running) for running in own):
             return False
         # One worker of several stays free for those who wait.
         urgent = kind == "pause" or customer.asked is not None
@@ -234,7 +251,7 @@ class WhisperDesk:
         try:
             crew.thread.submit(
                 lambda: crew.model.decode(
-                    decode.pcm, language, retry=decode.kind != "partial", wanted=lambda: not running.unwanted.is_set()
+                    decode.pcm, language, retry=decode.kind not in EARLY, wanted=lambda: not running.unwanted.is_set()
                 ),
                 done,
                 failed,
@@ -275,4 +292,8 @@ class WhisperDesk:
 def _urgency(customer: Customer, kind: Kind) -> tuple[int, int]:
     if customer.asked is not None:
         return 0, customer.asked
-    return (1 if kind == "pause" else 2), customer.account.served
+    return (1 if kind == "pause" else 2 if kind == "dip" else 3), customer.account.served
+
+
+def _serves(running: _Running) -> bool:
+    return running.customer.served_by(running.decode)

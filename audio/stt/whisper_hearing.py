@@ -9,11 +9,12 @@ import numpy as np
 from audio.errors import SttError
 from audio.stt import SegmentId, Words
 from audio.stt.whisper_agreement import Agreement
-from audio.stt.whisper_desk import Account, Decode, Kind, WhisperDesk
+from audio.stt.whisper_desk import EARLY, Account, Decode, Kind, WhisperDesk
+from audio.stt.whisper_dips import Dips
 from audio.stt.whisper_model import Decoded
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import SETTLE_S, WINDOW_S, cut_at
-from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 
 LANE_S = 120.0
 """Sound that may wait to be decoded for good; beyond that the model counts as hanging."""
@@ -31,9 +32,13 @@ segments that share a worker: four fifths of the model's time stay free, however
 off, and words that somebody waits for would come after it."""
 
 
+_END_SAMPLES = FRAME_SAMPLES
+"""Speech that a decode may lack at its end: a detector dates an end no better."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks only quiet."""
+    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech."""
 
     ticket: int
     need: int
@@ -65,6 +70,7 @@ class WhisperHearing:
         self._window = 0
         self._fed = 0
         self._quiet = TrailingQuiet()
+        self._dips = Dips()
         self._settled: list[str] = []  # the words before `_window`
         self._settled_rough = False
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
@@ -86,15 +92,19 @@ class WhisperHearing:
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
         self._quiet.feed(pcm)
+        self._dips.feed(pcm)
         self._desk.serve()
 
-    async def words(self) -> Words:
+    async def words(self, speech_end: Samples | None = None) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
+        enough = self._fed - self._quiet.samples
+        if speech_end is not None:
+            enough = min(enough, speech_end - self.segment - _END_SAMPLES)
         waiting = _Waiting(
             self._desk.ticket(),
             self._fed,
-            self._fed - min(self._quiet.samples, _LACKING_SAMPLES),
+            max(enough, self._fed - _LACKING_SAMPLES),
             asyncio.get_running_loop().create_future(),
         )
         self._waiting.append(waiting)
@@ -138,9 +148,22 @@ class WhisperHearing:
         quiet = self._quiet.samples
         if quiet >= _PAUSE_SAMPLES:
             # Once for a pause: another one would be in the way of the words that will be asked for next.
-            return "pause" if self._pause_tried < self._fed - quiet else None
-        rest = _REST * self.account.took_s * crowd * MIC_RATE_HZ
-        return "partial" if self._fed - self._tried >= max(self._interval, rest) else None
+            known = max(self._pause_tried, self._latest[0] if self._latest is not None else 0)
+            return "pause" if known < self._fed - quiet else None
+        fresh, took = self._fed - self._tried, self.account.took_s * crowd * MIC_RATE_HZ
+        dip = self._dips.since
+        if dip is not None and dip > self._tried and fresh >= took * crowd:
+            return "dip"  # alone as soon as the last decode is done, in a crowd hardly ever
+        return "partial" if fresh >= max(self._interval, _REST * took) else None
+
+    def served_by(self, decode: Decode) -> bool:
+        """Whether this decode is enough for whoever waits, or will be if what is quiet now stays so."""
+        if decode.start != self._window:
+            return False
+        if self.asked is None:
+            quiet = self._quiet.samples
+            return quiet > 0 and decode.until >= self._fed - quiet
+        return all(decode.until >= waiting.enough for waiting in self._waiting)
 
     def take(self, kind: Kind) -> Decode:
         """The decode of what it wants, which is being begun."""
@@ -149,7 +172,7 @@ class WhisperHearing:
             sound = sound[: cut_at(sound)]
         else:
             self._tried = self._fed
-            if kind != "partial":
+            if kind not in EARLY:
                 self._pause_tried = self._fed
         return Decode(self._window, self._window + len(sound), kind, sound)
 
@@ -158,7 +181,7 @@ class WhisperHearing:
         self.account.took_s = took_s
         if decode.start != self._window:
             return  # a partial beside which the beginning of its sound was settled
-        good = decode.kind != "partial" or not decoded.doubt
+        good = decode.kind not in EARLY or not decoded.doubt
         newest = self._latest is None or decode.until >= self._latest[0]
         if decode.kind == "settle":
             self._settle(decode, decoded)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
@@ -654,8 +655,9 @@ def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) 
         await watched.until(1)
         await asyncio.sleep(0.02)
         assert watched.order == [(0, "partial")]
+        people[0].say(0.1)
         async with asyncio.TaskGroup() as tasks:
-            own = tasks.create_task(people[0].words())  # beside the partial of its own segment
+            own = tasks.create_task(people[0].words())  # beside the partial of its own segment, which is of less sound
             await watched.until(2)
             assert watched.order[1] == (0, "final")
             tasks.create_task(people[1].words())
@@ -665,6 +667,56 @@ def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) 
         assert people[0].partials == [] or people[0].partials[-1].text == "what time is"
 
     play(shared, scene)
+
+
+def dipping(seat: WhisperSeat, number: int) -> WhisperHearing:
+    """A segment whose sound has just become weak, with a decode of that under way."""
+    hearing = seat.open(SegmentId(number), lambda _words: None)
+    room = loud(0.3, seed=2) // 30
+    # 23 dB below: weak, and yet not so quiet that it would be a pause
+    hearing.feed(np.concatenate([room, loud(0.2), loud(0.05, seed=3) // 14]))
+    return hearing
+
+
+def test_a_dip_is_decoded_at_once_and_will_do_where_the_speech_ended(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        hearing = dipping(shared.transcriber(), 1)
+        await watched.until(1)
+        assert watched.begun[0][1:] == ("partial", samples_of_s(0.55))  # not to be done again in the full window
+        hearing.feed(loud(0.1, seed=4) // 14)
+        async with asyncio.TaskGroup() as tasks:
+            ended = tasks.create_task(hearing.words(Samples(1 + samples_of_s(0.56))))
+            await asyncio.sleep(0.02)
+            watched.go(1)
+            await ended
+        assert len(watched.begun) == 1
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(hearing.words(Samples(1 + samples_of_s(0.58))))  # 30 ms of speech are lacking
+            await watched.until(2)
+            watched.go_on()
+        assert watched.begun[1][1:] == ("final", samples_of_s(0.65))
+
+    play(shared, scene)
+
+
+def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
+    desk = WhisperDesk(10)
+    desk.expect()
+    hearing = WhisperHearing(desk, Account("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+    room = loud(0.3, seed=2) // 30
+    weak = loud(0.05, seed=3) // 14
+    hearing.feed(np.concatenate([room, loud(0.5), weak]))
+    assert hearing.wants(1.0) == "dip"
+    early = hearing.take("dip")
+    assert hearing.wants(1.0) is None
+    hearing.feed(np.concatenate([loud(0.2), weak]))
+    assert hearing.wants(1.0) == "dip"
+    assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
+    assert not hearing.served_by(early)
+    assert hearing.served_by(hearing.take("dip")) is False, "while nobody waits, only what is quiet is served"
 
 
 @pytest.mark.parametrize(
