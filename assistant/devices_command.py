@@ -16,7 +16,7 @@ from rich.text import Text
 from audio.card_microphone import CardMicrophone
 from audio.card_speaker import CardSpeaker
 from audio.devices import Device, Direction, list_devices, noun
-from audio.library_noise import hushed
+from audio.noisy_libraries import hushed
 from audio.units import REPLY_RATE_HZ, Pcm
 
 METER_FLOOR_DBFS = -60.0

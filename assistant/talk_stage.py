@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from assistant.facts import Fact, TurnFinished
 from assistant.record import TurnRecord
 from assistant.talk_controls import TalkControls
-from audio.library_noise import hushed
+from audio.noisy_libraries import hushed
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen

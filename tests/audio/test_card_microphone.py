@@ -20,7 +20,7 @@ class Desk:
     """A microphone that is listened to, and what became of it."""
 
     def __init__(self, library: FakeLibrary, wanted: str = "", clean: Clean | None = None) -> None:
-        self.library = library
+        self.portaudio = library
         self.said: list[str] = []
         self.frames: list[Frame] = []
         self.microphone = CardMicrophone(wanted, report=self.said.append, clean=clean, library=library)
@@ -43,7 +43,7 @@ def with_desk(script: Callable[[Desk], Awaitable[None]], desk: Desk | None = Non
     async def run() -> None:
         async with asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(desk.listen())
-            card = tasks.create_task(run_card(desk.library, capture(desk.sound, age_s)))
+            card = tasks.create_task(run_card(desk.portaudio, capture(desk.sound, age_s)))
             await script(desk)
             await desk.microphone.aclose()
             await listening
@@ -51,7 +51,7 @@ def with_desk(script: Callable[[Desk], Awaitable[None]], desk: Desk | None = Non
 
     run_virtual(run())
     assert [frame.start for frame in desk.frames] == list(range(0, len(desk.frames) * FRAME_SAMPLES, FRAME_SAMPLES))
-    assert desk.library.streams == []
+    assert desk.portaudio.streams == []
     return desk
 
 
@@ -78,7 +78,7 @@ def test_muting_closes_the_stream_and_the_line_goes_on_in_silence() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
         await desk.microphone.mute(True)
-        assert desk.library.streams == []
+        assert desk.portaudio.streams == []
         assert desk.microphone.opened is None
         heard = len(desk.frames)
         await asyncio.sleep(1.0)
@@ -95,17 +95,17 @@ def test_muting_closes_the_stream_and_the_line_goes_on_in_silence() -> None:
 
 def test_unplugged_and_plugged_in_again() -> None:
     async def script(desk: Desk) -> None:
-        before = desk.library.devices
+        before = desk.portaudio.devices
         await asyncio.sleep(6.0)
-        desk.library.unplug()
+        desk.portaudio.unplug()
         await asyncio.sleep(3.0)
         assert desk.frames[-1].invented
         assert len(desk.said) == 2
         assert "has gone" in desk.said[0]
         assert "you are not heard" in desk.said[0]
         assert "no microphone was found" in desk.said[1]
-        assert desk.library.opens[-1].fresh
-        desk.library.devices = before
+        assert desk.portaudio.opens[-1].fresh
+        desk.portaudio.devices = before
         await asyncio.sleep(4.0)
         assert desk.said[2] == 'the microphone "desk" is back'
         assert not desk.frames[-1].invented
@@ -117,11 +117,11 @@ def test_unplugged_and_plugged_in_again() -> None:
 def test_a_card_that_falls_silent_is_opened_again_at_another_rate() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(6.0)
-        stuck = desk.library.streams[0]
+        stuck = desk.portaudio.streams[0]
         stuck.lane.block = lambda *_, **__: None
-        desk.library.devices = (device("desk", default=True, rate_hz=16_000),)
+        desk.portaudio.devices = (device("desk", default=True, rate_hz=16_000),)
         await asyncio.sleep(2.0)
-        assert desk.library.streams[0] is not stuck
+        assert desk.portaudio.streams[0] is not stuck
         assert desk.said[-1] == 'the microphone "desk" is back, now at 16000 Hz'
         assert not desk.frames[-1].invented
 
@@ -131,10 +131,10 @@ def test_a_card_that_falls_silent_is_opened_again_at_another_rate() -> None:
 def test_another_default_is_followed() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
-        desk.library.devices = (device("desk"), device("headset", default=True, index=1))
+        desk.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
         await asyncio.sleep(5.0)
         assert desk.said == ['the microphone is now "headset", at 48000 Hz']
-        assert desk.library.opens[-1].fresh
+        assert desk.portaudio.opens[-1].fresh
 
     with_desk(script)
 
@@ -144,9 +144,9 @@ def test_a_card_that_is_not_listed_because_it_is_in_use_is_kept() -> None:
 
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
-        desk.library.seen = (device("headset", default=True, index=1),)
+        desk.portaudio.seen = (device("headset", default=True, index=1),)
         await asyncio.sleep(10.0)
-        assert len(desk.library.opens) == 1
+        assert len(desk.portaudio.opens) == 1
         assert desk.said == []
 
     with_desk(script)
@@ -162,7 +162,7 @@ def test_another_device_is_used_or_the_old_one_kept() -> None:
         await desk.microphone.use("headset")
         await asyncio.sleep(5.0)
         assert desk.microphone.opened.device == "headset"
-        assert len(desk.library.streams) == 1
+        assert len(desk.portaudio.streams) == 1
         assert desk.said == []
 
     with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
@@ -183,12 +183,12 @@ def test_closing_while_it_is_opened_leaves_nothing_open(begun_s: float) -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(begun_s)
         await desk.microphone.mute(True)
-        desk.library.takes_s = 0.5
+        desk.portaudio.takes_s = 0.5
         await desk.microphone.mute(False)
         await asyncio.sleep(0.2)
 
     desk = with_desk(script)
-    assert len(desk.library.opens) == (2 if begun_s else 1)
+    assert len(desk.portaudio.opens) == (2 if begun_s else 1)
 
 
 def test_frames_are_cleaned_with_the_time_of_their_first_sample() -> None:
@@ -211,7 +211,7 @@ def test_frames_are_cleaned_with_the_time_of_their_first_sample() -> None:
 def test_an_overflow_is_counted() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(0.5)
-        lane = desk.library.streams[0].lane
+        lane = desk.portaudio.streams[0].lane
         lane.block(bytes(960), 480, 0.0, 0.0, flagged=True)
         assert desk.microphone.overflows == 1
         for _ in range(1000):  # the loop is held up
@@ -232,7 +232,7 @@ def test_lost_sound_moves_the_dates_of_what_follows_within_two_seconds(lost_s: f
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(3.0)
-        lane = desk.library.streams[0].lane
+        lane = desk.portaudio.streams[0].lane
         block, at_s = lane.block, loop.time() + lost_s
         lane.block = lambda *what, **more: None if loop.time() < at_s else block(*what, **more)
         await asyncio.sleep(lost_s + 2.0)
@@ -249,14 +249,14 @@ def test_an_event_loop_that_stood_still_is_caught_up_with() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         await asyncio.sleep(3.0)
-        stream = desk.library.streams[0]
-        desk.library.streams.clear()  # its thread goes on by itself
+        stream = desk.portaudio.streams[0]
+        desk.portaudio.streams.clear()  # its thread goes on by itself
         for _ in range(300):
             loop.stall(0.01)
             stream.lane.block(desk.sound(480).tobytes(), 480, loop.time(), loop.time() - 0.03, flagged=False)
         for _ in range(400):
             await asyncio.sleep(0)  # the clock of the other cards comes after
-        desk.library.streams.append(stream)
+        desk.portaudio.streams.append(stream)
         await asyncio.sleep(2.0)
         assert desk.microphone.overflows == pytest.approx(100, abs=2)
         assert len(desk.frames) == pytest.approx(350, abs=5)
@@ -270,9 +270,9 @@ def test_an_event_loop_that_stood_still_is_caught_up_with() -> None:
 def test_blocks_of_any_length_are_one_sound(frames: int) -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(0.5)
-        (stream,) = desk.library.streams
+        (stream,) = desk.portaudio.streams
         lane = stream.lane
-        desk.library.streams.clear()
+        desk.portaudio.streams.clear()
         heard, sound = len(desk.frames), 0
         loop = asyncio.get_running_loop()
         for _ in range(max(1, 4800 // frames)):
@@ -281,6 +281,6 @@ def test_blocks_of_any_length_are_one_sound(frames: int) -> None:
             await asyncio.sleep(frames / 48_000)
         assert len(desk.frames) - heard == pytest.approx(sound / 960, abs=2)
         assert abs(desk.microphone.clock.to_loop_s(desk.frames[-1].end) - loop.time()) < 0.15
-        desk.library.streams.append(stream)
+        desk.portaudio.streams.append(stream)
 
     with_desk(script)

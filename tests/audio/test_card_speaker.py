@@ -22,7 +22,7 @@ class Room:
     """A loudspeaker that plays, and what was heard of it. It hears along itself."""
 
     def __init__(self, library: FakeLibrary) -> None:
-        self.library = library
+        self.portaudio = library
         self.said: list[str] = []
         self.blocks: list[tuple[float, Pcm]] = []
         self.along: list[tuple[float, Pcm, int]] = []
@@ -44,7 +44,7 @@ def with_room(script: Callable[[Room], Awaitable[None]], *, rate_hz: int = 24_00
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(room.speaker.run())
             heard: Callable[[Pcm, float], None] = lambda pcm, at_s: room.blocks.append((at_s, pcm))  # noqa: E731
-            card = tasks.create_task(run_card(room.library, playback(heard, LATENCY_S)))
+            card = tasks.create_task(run_card(room.portaudio, playback(heard, LATENCY_S)))
             await script(room)
             await room.speaker.aclose()
             await playing
@@ -52,7 +52,7 @@ def with_room(script: Callable[[Room], Awaitable[None]], *, rate_hz: int = 24_00
         return room
 
     room = run_virtual(run())
-    assert room.library.streams == []
+    assert room.portaudio.streams == []
     return room
 
 
@@ -125,13 +125,13 @@ def test_playing_waits_for_room_and_closing_wakes_it() -> None:
 
 def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
     async def script(room: Room) -> None:
-        before = room.library.devices
+        before = room.portaudio.devices
         await asyncio.sleep(6.0)
         room.speaker.open("a")
         await room.speaker.play("a", level(36_000))
         room.speaker.end("a")
         await asyncio.sleep(0.5)
-        room.library.unplug()
+        room.portaudio.unplug()
         await asyncio.sleep(0.9)
         assert not room.played[-1][3]  # in real time
         await asyncio.sleep(0.3)
@@ -139,7 +139,7 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
         assert room.played[-1][2] == math.inf  # nobody hears it
         assert room.speaker.silent_samples == pytest.approx(24_000, abs=600)
         assert "replies go on in silence" in room.said[0]
-        room.library.devices = before
+        room.portaudio.devices = before
         await asyncio.sleep(5.0)
         assert room.said[-1] == 'the loudspeaker "desk" is back'
         at = len(room.blocks)
@@ -154,11 +154,11 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
 def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.0)
-        room.library.streams[0].interrupted = True
-        room.library.streams[0].lane.ended()
+        room.portaudio.streams[0].interrupted = True
+        room.portaudio.streams[0].lane.ended()
         await asyncio.sleep(0.2)
         assert room.speaker.opened is not None
-        assert len(room.library.opens) == 2
+        assert len(room.portaudio.opens) == 2
         assert room.said == []
 
     with_room(script)
@@ -190,7 +190,7 @@ def test_an_underflow_is_counted() -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(4800))
         await asyncio.sleep(0.05)
-        room.library.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
+        room.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
         assert room.speaker.underflows == 1
         assert room.speaker.counts.underruns == 1
 
@@ -216,7 +216,7 @@ def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: 
     """The old stream goes on calling until it is closed, a little later: it must not pull, nor take the end along."""
 
     async def script(room: Room) -> None:
-        library = room.library
+        library = room.portaudio
         # Another default is looked for 3 s after the opening, and found 0.1 s later.
         await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
         library.takes_s = 0.05

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import os, sys
-from audio.library_noise import hushed
+from audio.noisy_libraries import hushed
 os.write(2, b"before ")
 with hushed() as screen:
     os.write(2, b"noise ")
@@ -23,7 +23,7 @@ def test_only_the_noise_is_missing() -> None:
 
 def test_without_standard_error_there_is_nothing_to_hush() -> None:
     program = (
-        "from audio.library_noise import hushed\nwith hushed() as screen:\n    screen.write('x')\nprint('went on')"
+        "from audio.noisy_libraries import hushed\nwith hushed() as screen:\n    screen.write('x')\nprint('went on')"
     )
     command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, program]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "went on\n"
