@@ -1,0 +1,90 @@
+"""Whether the first unit may end at a clause: at a comma, a dash, or before a conjunction."""
+
+import re
+
+from assistant.abbreviations import (
+    BOUND_TO_NEXT,
+    CLAUSE_STARTERS,
+    CUT_BEFORE,
+    CUT_BEFORE_LATE,
+    CUT_BEFORE_WITH_STARTER,
+    NAME_SUFFIXES,
+)
+from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
+
+_PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
+_LATE_WORDS = 7
+_NEW_CLAUSE_WORDS = 6
+
+
+def judge_space(unspoken: Unspoken, at: int) -> Judgement:
+    """A space before a conjunction, or, in a script without spaces between words, behind a phrase."""
+    passed = Verdict.PASS, at + 1
+    if at > unspoken.start and re.match(f"[{UNSPACED}]", unspoken.text[at - 1]):
+        words = unspoken.word_count(at)
+        enough = words >= unspoken.min_words if unspoken.first else at - unspoken.start >= _PHRASE_CHARS
+        return (Verdict.CLAUSE, at + 1) if enough else passed
+    if not unspoken.first:
+        return passed
+    found = NEXT_WORD.match(unspoken.text, at + 1)
+    if found is None:
+        return _judge_dash(unspoken, at)
+    word = found.group()
+    begun = found.end() == len(unspoken.text) and not unspoken.final
+    if word not in CUT_BEFORE | CUT_BEFORE_LATE | CUT_BEFORE_WITH_STARTER:
+        could = begun and any(known.startswith(word) for known in CUT_BEFORE | CUT_BEFORE_LATE)
+        return (Verdict.WAIT, at) if could else passed
+    return _judge_conjunction(unspoken, at, word, found.end(), begun=begun)
+
+
+def _judge_conjunction(unspoken: Unspoken, at: int, word: str, word_end: int, *, begun: bool) -> Judgement:
+    passed = Verdict.PASS, at + 1
+    words = unspoken.words(at)
+    needed = unspoken.min_words + 1
+    if word in CUT_BEFORE_LATE:
+        needed = max(needed, _LATE_WORDS)
+    elif word in CUT_BEFORE_WITH_STARTER:
+        needed = max(needed, _NEW_CLAUSE_WORDS)
+    if len(words) < needed or words[-1].lower() in BOUND_TO_NEXT:
+        return passed
+    if begun:
+        return Verdict.WAIT, at
+    if word in CUT_BEFORE_WITH_STARTER:
+        next_word = NEXT_WORD.match(unspoken.text, word_end + 1)
+        if (next_word is None or next_word.end() == len(unspoken.text)) and not unspoken.final:
+            complete = next_word is not None and next_word.group().lower() in CLAUSE_STARTERS
+            room = len(unspoken.text) - word_end < 12
+            return (Verdict.WAIT, at) if room and (next_word is None or complete) else passed
+        if next_word is None or next_word.group().lower() not in CLAUSE_STARTERS:
+            return passed
+    return Verdict.CLAUSE, at + 1
+
+
+def _judge_dash(unspoken: Unspoken, at: int) -> Judgement:
+    """A spaced hyphen is a dash, except between numbers."""
+    if unspoken.text[at + 1 : at + 3] != "- ":
+        return Verdict.PASS, at + 1
+    if unspoken.text[unspoken.start : at][-1:].isdigit() or unspoken.word_count(at) < unspoken.min_words:
+        return Verdict.PASS, at + 1
+    return Verdict.CLAUSE, at + 2
+
+
+def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
+    """A comma, colon, semicolon or dash."""
+    text, passed = unspoken.text, (Verdict.PASS, at + 1)
+    char = text[at]
+    if unspoken.word_count(at) < unspoken.min_words:
+        return passed
+    if at + 1 == len(text):
+        wide = char in "，、；："
+        return (Verdict.CLAUSE, at + 1) if wide or unspoken.final else (Verdict.WAIT, at)
+    following = text[at + 1]
+    if char in "—–":
+        joins = not following.isspace() and (char == "–" or (text[at - 1].isdigit() and following.isdigit()))
+        return passed if joins else (Verdict.CLAUSE, at + 1)
+    if not following.isspace() and char not in "，、；：،؛":
+        return passed
+    rest = text[at + 1 : at + 8].lstrip()
+    if char == "," and (rest.startswith(NAME_SUFFIXES) or (text[at - 1].isdigit() and rest[:1].isdigit())):
+        return passed
+    return Verdict.CLAUSE, at + 1
