@@ -8,6 +8,10 @@ from typing import Annotated
 
 import typer
 
+from assistant.bench_cli import bench
+from assistant.cli_options import Config, Llm, Overrides
+from assistant.endpoints_cli import endpoints
+from assistant.models_cli import models
 from assistant.trace_cli import trace
 
 app = typer.Typer(
@@ -18,19 +22,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings to use in place of ./config.toml."),
-]
-Llm = Annotated[
-    str | None,
-    typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, over file and environment; may be repeated."),
-]
 
 
 @app.callback()
@@ -197,182 +188,9 @@ def doctor(
     sys.exit(run_doctor(config, overrides or [], Console(highlight=False), as_json=as_json))
 
 
-models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
 app.add_typer(models, name="models")
-
-
-@models.callback(invoke_without_command=True)
-def list_models(
-    context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are neither needed nor at hand.")] = False,
-    config: Config = None,
-    overrides: Overrides = None,
-) -> None:
-    """The models that the configuration needs: what is at hand, and fetching the rest."""
-    if context.invoked_subcommand is not None:
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    from assistant.config import load_settings
-    from assistant.derived_settings import needs
-    from assistant.models import rows
-
-    settings = load_settings(config, os.environ, overrides or []).settings
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("model", "for", "size", "licence", "where"):
-        table.add_column(heading, overflow="fold")
-    for row in rows(needs(settings), everything=everything):
-        style = None if row.at_hand else "yellow" if row.needed else "dim"
-        table.add_row(row.name, row.purpose, row.size, row.licence, row.where, style=style)
-    Console(highlight=False).print(table)
-
-
-@models.command()
-def pull(
-    name: Annotated[str | None, typer.Argument(help="Which; without a name, whatever the configuration lacks.")] = None,
-    config: Config = None,
-    overrides: Overrides = None,
-) -> None:
-    """Fetch a model. Nothing else ever downloads one."""
-    from rich.console import Console
-
-    from assistant.config import load_settings
-    from assistant.derived_settings import needs
-    from assistant.model_pull import pull as pull_model
-    from assistant.model_pull import pull_missing
-
-    console = Console(highlight=False)
-    if name is not None:
-        pull_model(name, console)
-    else:
-        pull_missing(needs(load_settings(config, os.environ, overrides or []).settings), console)
-
-
-bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
-
-
-@bench.callback()
-def bench_group() -> None:
-    """Measure on this machine."""
-
-
-@bench.command()
-def engines(  # noqa: PLR0917 - each is an option of the command
-    manifest: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Recordings with labels, JSON lines; without it, the demo's recording."),
-    ] = None,
-    stt: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this recognizer, Whisper model or its folder; may be repeated."),
-    ] = None,
-    tts: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each recording is heard, and each sentence said.")] = 1,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where engines.json, .svg and .png go.")] = Path("out"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
-    config: Config = None,
-    overrides: Overrides = None,
-) -> None:
-    """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
-    from rich.console import Console
-
-    from assistant.engine_bench import Bench, measure
-    from assistant.engine_bench_report import as_json as spelled
-    from assistant.engine_bench_report import tables, write
-
-    progress = Console(stderr=True, highlight=False)
-    wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
-    with progress.status("reading the recordings") as status:
-        report = asyncio.run(measure(wanted, status.update))
-    written = write(report, out)
-    if as_json:
-        sys.stdout.write(spelled(report))
-        return
-    console = Console(highlight=False)
-    for table in tables(report):
-        console.print(table, "")
-    console.print(*written, sep="\n", soft_wrap=True)
-
-
-endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
 app.add_typer(endpoints, name="endpoints")
-
-
-@endpoints.callback(invoke_without_command=True)
-def list_endpoints(  # noqa: PLR0917 - each is an option of the command
-    context: typer.Context,
-    requests: Annotated[
-        int,
-        typer.Option(min=0, max=100, metavar="N", help="Short answers asked of each; 0: none, which costs nothing."),
-    ] = 5,
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as an SVG file.")] = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as a PNG file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
-    config: Config = None,
-    overrides: Overrides = None,
-) -> None:
-    """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
-    if context.invoked_subcommand is not None:
-        return
-    from rich.console import Console
-
-    from assistant.config import load_settings
-    from assistant.endpoint_picture import draw
-    from assistant.endpoint_survey import show, survey
-
-    loaded = load_settings(config, os.environ, overrides or [])
-    seen = asyncio.run(survey(loaded, os.environ, requests=requests))
-    if as_json:
-        sys.stdout.write(seen.to_json() + "\n")
-    else:
-        show(seen, loaded.file, Console(highlight=False))
-    if svg is not None:
-        draw(seen.configured, svg, "svg")
-    if png is not None:
-        draw(seen.configured, png, "png")
-
-
-@endpoints.command(name="add")
-def add_endpoint(  # noqa: PLR0917 - each is an option of the command
-    name: Annotated[str | None, typer.Argument(help="What to call it; or which of the servers on localhost.")] = None,
-    url: Annotated[str | None, typer.Option(help="Its address; without it, a server on localhost.")] = None,
-    model: Annotated[str | None, typer.Option(help="Which model; without it, the one that is there.")] = None,
-    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
-    kind: Annotated[str, typer.Option(metavar="KIND", help="tgi, triton, grpc, sagemaker or bedrock.")] = "openai",
-    more: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of it; may be repeated.")
-    ] = None,
-    config: Config = None,
-) -> None:
-    """Write an endpoint into config.toml, or into --config."""
-    from rich.console import Console
-
-    from assistant.config import load_settings
-    from assistant.endpoint_wanted import Wanted, kind_of, more_of
-    from assistant.endpoints import add
-
-    loaded = load_settings(None, os.environ, []) if config is None else None
-    wanted = Wanted(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
-    asyncio.run(add(wanted, config, loaded, os.environ, Console(highlight=False)))
-
-
-@endpoints.command(name="remove")
-def remove_endpoint(name: Annotated[str, typer.Argument(help="The endpoint's name.")], config: Config = None) -> None:
-    """Take an endpoint out of config.toml, or out of --config."""
-    from rich.console import Console
-
-    from assistant.config import load_settings
-    from assistant.endpoints import remove
-
-    loaded = load_settings(None, os.environ, []) if config is None else None
-    remove(name, config, loaded, os.environ, Console(highlight=False))
-
-
 app.add_typer(trace, name="trace")
 
 
