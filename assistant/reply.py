@@ -5,29 +5,27 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 """
 
 import asyncio
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
-import numpy as np
-
 from assistant.alignment import align
+from assistant.answer_books import AnswerBooks
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
 from assistant.latency import Span
-from assistant.model_timing import ModelTiming
+from assistant.playout_start import PlayoutStart
 from assistant.script import Script
 from assistant.sentences import Sentences, Unit
 from assistant.tool_rounds import ReplyEvent, ToolsCalled, ToolsReturned
-from assistant.trace import AnswerTrace, TurnTrace
+from assistant.trace import TurnTrace
 from assistant.turn_events import ReplyId
 from audio.errors import TtsError
-from audio.level import OnsetFinder, amplified
+from audio.level import amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
-from audio.units import REPLY_RATE_HZ, ReplySamples
+from audio.units import ReplySamples
 from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
 from llm.errors import LlmError
 
@@ -84,20 +82,18 @@ class Reply:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     script: Script = field(default_factory=Script)
     played: ReplySamples = field(default=ReplySamples(0))
-    playout_start_s: float | None = None
     _sentences: Sentences = field(default_factory=Sentences)
     _units: "asyncio.Queue[Unit | None]" = field(default_factory=lambda: asyncio.Queue(UNITS_AHEAD))
     _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
-    _timing: ModelTiming | None = None
-    _answer: AnswerTrace | None = None
+    _books: AnswerBooks | None = None
     _written: int = 0
     _texts: list[str] = field(default_factory=list)
     _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
     _began_s: float | None = None  # speaking the first unit
-    _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
-    _audible_from: int | None = None
-    _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
-    _unheard: bool = False  # some of it left no loudspeaker
+    _start: PlayoutStart = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start = PlayoutStart(self.trace, self.id.attempt)
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
@@ -129,10 +125,8 @@ class Reply:
 
     def abandon(self, now_s: float) -> None:
         """It was given up: what it was waiting for stays in the trace."""
-        if self._timing is not None:
-            self._timing.gave_up(now_s)
-        if self._answer is not None:
-            self._answer.end(now_s)
+        if self._books is not None:
+            self._books.gave_up(now_s)
 
     # ---- tokens to units ----
 
@@ -150,13 +144,12 @@ class Reply:
 
     async def _write(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
-        self._timing = timing = ModelTiming(self.trace, self.id.attempt, since_s=loop.time())
-        answer = AnswerTrace(self.answered_by, timing.since_s)
-        self._answer = self.trace.answers[self.id.attempt] = answer
+        self._books = books = AnswerBooks(self.trace, self.id.attempt, self.answered_by, loop.time())
         try:
             async with aclosing(source):
                 async for event in source:
-                    for unit in self._units_of(event, loop.time(), timing, answer):
+                    books.came(event, loop.time())
+                    for unit in self._units_of(event):
                         await self._put(unit)
             for unit in self._sentences.finish():
                 await self._put(unit)
@@ -168,7 +161,7 @@ class Reply:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
             self.error = str(error)
-            answer.end(loop.time())
+            books.ended(loop.time())
             await self._break_off()
             await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)
         await self._units.put(None)
@@ -196,65 +189,32 @@ class Reply:
         await self._put(Unit(text=text, index=self._written, ends_sentence=True))
 
     async def _put(self, unit: Unit) -> None:
-        if self._timing is not None:
-            self._timing.unit(asyncio.get_running_loop().time())
+        if self._books is not None:
+            self._books.unit(asyncio.get_running_loop().time())
         self._written += 1
         self._texts.append(unit.text)
         await self._units.put(unit)
 
-    def _units_of(self, event: ReplyEvent, now_s: float, timing: ModelTiming, answer: AnswerTrace) -> tuple[Unit, ...]:
+    def _units_of(self, event: ReplyEvent) -> tuple[Unit, ...]:
         match event:
             case Answering():
-                self.answered_by = answer.by = event.by
-            case Tried():
-                self._tried(event, now_s, timing)
-            case Queued():
-                timing.queued(now_s if event.at_s is None else event.at_s)
-            case Sent():
-                timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
+                self.answered_by = event.by
             case Token():
-                timing.token(now_s)
-                answer.came(now_s, piece=True)
-                return self._sentences.feed(event.text) if self.spoken else self._as_it_comes(event.text)
-            case Calling():
-                pass  # the call itself comes whole
+                if self.spoken:
+                    return self._sentences.feed(event.text)
+                return (Unit(text=event.text, index=self._written, ends_sentence=False),)
             case FunctionCall():
-                timing.token(now_s)
-                answer.came(now_s, piece=False)
                 self.calls.append(event)
             case Finished():
                 self.finished = event
-                answer.end(now_s, event)
-                self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
             case ToolsCalled():
-                timing.token(now_s)
-                answer.came(now_s, piece=False)
-                self.trace.event("model_finished", now_s, f"attempt {self.id.attempt}: {event.reason}")
                 said, self._sentences = self._sentences.finish() if self.spoken else (), Sentences()
                 return said
-            case ToolsReturned():
-                self._tools_returned(event, now_s, timing)
+            case Tried() | Queued() | Sent() | Calling() | ToolsReturned():
+                pass  # for the books
             case _:
                 assert_never(event)
         return ()
-
-    def _tried(self, tried: Tried, now_s: float, timing: ModelTiming) -> None:
-        """Into the trace: the event says what came of it, and a span how long that took."""
-        cost = f", {tried.extra_tokens} tokens in vain" if tried.extra_tokens else ""
-        price = f" ({tried.extra_cost:.6f})" if tried.extra_cost else ""
-        took = f"{tried.why}, {tried.outcome} after {tried.took_s * 1000:.0f} ms"
-        self.trace.event("tried", now_s, f"attempt {self.id.attempt}: {tried.endpoint}: {took}{cost}{price}")
-        if tried.outcome != "answered":
-            timing.tried(tried)
-
-    def _tools_returned(self, returned: ToolsReturned, now_s: float, timing: ModelTiming) -> None:
-        for wait in returned.waits:
-            took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
-            self.trace.event("tool", wait.end_s, f"attempt {self.id.attempt}: {wait.name}: {took}")
-        timing.tools(returned.waits, now_s)
-
-    def _as_it_comes(self, text: str) -> tuple[Unit, ...]:
-        return (Unit(text=text, index=self._written, ends_sentence=False),)
 
     # ---- units to text ----
 
@@ -283,7 +243,7 @@ class Reply:
         async with aclosing(self.voice.speak(self.say(unit.text), self.speed())) as chunks:
             while (chunk := await self._next_chunk(chunks)) is not None:
                 self.script.add(chunk.pcm.size, ())
-                self._onset.feed(np.zeros_like(chunk.pcm))
+                self._start.filled(chunk.pcm.size)
                 if not await self.speaker.play(self.id, amplified(chunk.pcm, self.gain_db)):
                     return
 
@@ -298,8 +258,7 @@ class Reply:
                     await self.gate.wait()
                 words = self.script.add(chunk.pcm.size, chunk.marks)
                 pcm = amplified(chunk.pcm, self.gain_db)
-                if self._audible_from is None:
-                    self._audible_from = self._onset.feed(pcm)
+                self._start.made(pcm)
                 if not await self.speaker.play(self.id, pcm):
                     return
                 # Sound first: nothing that is shown may hold it up.
@@ -316,9 +275,8 @@ class Reply:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         chunk = await self._next_chunk(chunks)
-        if self._answer is not None:
-            self._answer.voice_s += loop.time() - began_s
-            self._answer.sound_s += 0.0 if chunk is None else chunk.pcm.size / REPLY_RATE_HZ
+        if self._books is not None:
+            self._books.voiced(loop.time() - began_s, 0 if chunk is None else chunk.pcm.size)
         return chunk
 
     async def _next_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
@@ -342,55 +300,15 @@ class Reply:
 
         At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
         """
-        first = int(self.played)
-        self.played = played
-        if self.playout_start_s is not None:
-            return
-        if math.isinf(leaves_at_s):
-            self._blocks.clear()
-            self._not_heard()
-        elif played > first:
-            self._blocks.append((first, leaves_at_s))
-        if finished and self._audible_from is None:
-            self._audible_from = self._onset.finish()
-        if not self._blocks or self._audible_from is None or played <= self._audible_from:
-            self.error = self.error or (NOBODY_HEARD if finished and self._unheard else None)
-            return
-        # Where its onset was not heard, it is heard from the first block on that was.
-        start, left_s = next(
-            (block for block in reversed(self._blocks) if block[0] <= self._audible_from), self._blocks[0]
-        )
-        audible_from = max(self._audible_from, start)
-        self._blocks.clear()
-        audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
-        self.playout_start_s = self.trace.playout_start_s = audible_s
-        playout = Span("playout", "playout", self._ready_s(audible_s), audible_s, ("tts", "commit"))
-        self.trace.span(self.id.attempt, playout)
-
-    def _not_heard(self) -> None:
-        if not self._unheard:
-            self._unheard = True
-            self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
-            self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
+        first, self.played = self.played, played
+        self._start.was_played(first, played, leaves_at_s, finished=finished)
+        if finished and self._start.unheard and not self.audible:
+            self.error = self.error or NOBODY_HEARD
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
-        """The client itself says when it was audible; `device_s` of that was its buffer and device.
-
-        What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
-        """
-        if self.playout_start_s is not None or self._moment_from is not None:
-            return  # what it measured first was no part of the reply
-        self.playout_start_s = self.trace.playout_start_s = audible_s
-        arrived_s = audible_s - device_s
-        sent_s = min(self._ready_s(arrived_s), arrived_s)
-        way = Span("transport", "transport", sent_s, arrived_s, ("tts", "commit"))
-        self.trace.span(self.id.attempt, way)
-        self.trace.span(self.id.attempt, Span("playout", "playout", arrived_s, audible_s, ("transport",)))
-
-    def _ready_s(self, otherwise_s: float) -> float:
-        """When its first sound was made and might be heard."""
-        ready = [self.trace.end_of(self.id.attempt, name) for name in ("tts", "commit")]
-        return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
+        """See `PlayoutStart.was_measured`."""
+        if self._moment_from is None:  # else what it measured first was no part of the reply
+            self._start.was_measured(audible_s, device_s)
 
     @property
     def answered(self) -> bool:
@@ -400,7 +318,7 @@ class Reply:
     @property
     def audible(self) -> bool:
         """Whether any of it was heard."""
-        return self.playout_start_s is not None
+        return self._start.at_s is not None
 
     @property
     def sounding(self) -> bool:
