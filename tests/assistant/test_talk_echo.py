@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.real_time,
     pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # the card's log, closed late
 ]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
