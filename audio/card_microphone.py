@@ -15,7 +15,7 @@ from audio.card_keeper import CardKeeper
 from audio.card_stream import Bell, CardLibrary, CardStream, Opened
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.level import rms_dbfs
+from audio.level import mean_dbfs, rms_dbfs
 from audio.microphone import MicrophoneLine
 from audio.portaudio import shared
 from audio.units import FRAME_MS, MIC_RATE_HZ, Pcm
@@ -132,9 +132,7 @@ class CardMicrophone:
     @property
     def level_dbfs(self) -> float:
         """Of the last 100 ms, before they were cleaned; -inf where no sound came."""
-        if not self._levels:
-            return -math.inf
-        return 10 * math.log10(sum(10 ** (level / 10) for level in self._levels) / len(self._levels))
+        return mean_dbfs(self._levels)
 
     @property
     def lag_s(self) -> float:

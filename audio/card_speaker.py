@@ -3,18 +3,16 @@
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Protocol
 
 from audio.card_keeper import CardKeeper
-from audio.card_mixer import CardMixer
 from audio.card_stream import Bell, CardLibrary, CardStream, Opened
-from audio.level import rms_dbfs
+from audio.level import mean_dbfs, rms_dbfs
 from audio.play_lane import PlayLane
-from audio.playout import Counts
 from audio.portaudio import shared
-from audio.speaker import DUCK_DB, OnPlayed
-from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+from audio.speaker import DUCK_DB, QueuedSpeaker
+from audio.units import REPLY_RATE_HZ, Pcm
 
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
@@ -34,14 +32,13 @@ class Heard(Protocol):
         ...
 
 
-class CardSpeaker:
+class CardSpeaker(QueuedSpeaker):
     """Implements `Speaker`.
 
     While there is no device, a reply is played in silence, in real time: it counts as spoken, and ends. That is said
     when the device goes.
 
     Attributes:
-        on_played: See `Speaker`.
         silent_samples: Of replies, played while there was no device: nobody heard them.
     """
 
@@ -63,11 +60,9 @@ class CardSpeaker:
             heard: Gets every block, silent ones included, on the event loop.
             library: Who opens the stream; the program's own where None.
         """
-        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        super().__init__(duck_db)
         self.silent_samples = 0
-        self._duck_db = duck_db
         self._heard = heard
-        self._mixer = CardMixer()
         self._keeper = CardKeeper(
             "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
         )
@@ -75,9 +70,8 @@ class CardSpeaker:
         self._levels: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
         self._silent_from_s = 0.0  # up to then a reply was played, while there is no device
-        self._changed = asyncio.Event()  # there is room, or a door was shut
         self._came = asyncio.Event()
-        self._begun = self._ended = False
+        self._begun = False
         self._loop: asyncio.AbstractEventLoop
         self._look: asyncio.TimerHandle
 
@@ -94,59 +88,12 @@ class CardSpeaker:
     @property
     def level_dbfs(self) -> float:
         """Of the last 100 ms that went to the card; -inf where nothing did."""
-        if not self._levels:
-            return -math.inf
-        return 10 * math.log10(sum(10 ** (level / 10) for level in self._levels) / len(self._levels))
+        return mean_dbfs(self._levels)
 
     @property
     def underflows(self) -> int:
         """How often the card had nothing to play because we were late, as it says."""
         return self._underflows + (0 if self._stream is None else self._stream.lane.underflows)
-
-    @property
-    def counts(self) -> Counts:
-        """What became of the reply whose door was opened last."""
-        return self._mixer.counts
-
-    # ---- a reply; see `Speaker` ----
-
-    def open(self, key: Hashable) -> None:
-        """See `Speaker.open`."""
-        self._mixer.open(key)
-        self._changed.set()
-
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        """See `Speaker.play`. False too once the speaker was closed."""
-        at = 0
-        while not self._ended:
-            taken = self._mixer.offer(key, pcm[at:])
-            if taken is None:
-                return False
-            at += taken
-            if at == len(pcm):
-                return True
-            self._changed.clear()
-            await self._changed.wait()
-        return False
-
-    def end(self, key: Hashable) -> None:
-        """See `Speaker.end`."""
-        self._mixer.end(key)
-        self._changed.set()
-
-    def close(self, key: Hashable) -> ReplySamples:
-        """See `Speaker.close`."""
-        taken = self._mixer.close(key)
-        self._changed.set()
-        return taken
-
-    def duck(self) -> None:
-        """See `Speaker.duck`."""
-        self._mixer.duck(self._duck_db)
-
-    def unduck(self) -> None:
-        """See `Speaker.unduck`."""
-        self._mixer.unduck()
 
     def chime(self, pcm: Pcm) -> None:
         """A short sound of our own, int16 (n,) at 24 kHz, when no reply plays; at most 2 s, part of no reply."""
@@ -178,7 +125,7 @@ class CardSpeaker:
             self._look_again(loop)
             while not self._ended:
                 self._keeper.tick(loop.time())
-                self._tell()
+                self._follow()
                 self._came.clear()
                 await self._came.wait()  # not for ever: `_look_again` sets it
         finally:
@@ -195,17 +142,15 @@ class CardSpeaker:
         """Called in the library's thread."""
         return PlayLane(opened, channels, self._mixer, self._loop, Bell(self._loop, self._came.set))
 
-    def _tell(self) -> None:
-        """What was played since, to everybody who is to know."""
+    def _follow(self) -> None:
+        """Of the stream that is open now, or of silence in its place: what was played since, to whom it concerns."""
         if self._keeper.stream is not self._stream:
             self._change(self._keeper.stream)
         if self._stream is not None:
             self._hear_along(self._stream.lane)
         else:
             self._play_silently(self._loop.time())
-        for pulled, leaves_s in self._mixer.played():
-            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
-        self._changed.set()
+        self._tell()
 
     def _hear_along(self, lane: PlayLane) -> None:
         for block in lane.ring.take():

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,13 @@ def rms_dbfs(pcm: Pcm) -> float:
         return SILENCE_DBFS
     rms = math.sqrt(float(np.mean(np.square(pcm, dtype=np.float64)))) / FULL_SCALE
     return max(SILENCE_DBFS, 20 * math.log10(rms)) if rms > 0 else SILENCE_DBFS
+
+
+def mean_dbfs(levels: Collection[float]) -> float:
+    """The level of several pieces of one length, of their levels in dB of full scale; -inf where there are none."""
+    if not levels:
+        return -math.inf
+    return 10 * math.log10(sum(10 ** (level / 10) for level in levels) / len(levels))
 
 
 def audible_onset(pcm: Pcm, rate_hz: int) -> int | None:

@@ -5,7 +5,8 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from audio.playout import Counts, Playout
+from audio.card_mixer import CardMixer
+from audio.playout import Counts
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
 OnPlayed = Callable[[Hashable, ReplySamples, float, bool], None]
@@ -67,7 +68,72 @@ class Speaker(Protocol):
         ...
 
 
-class WavSpeaker:
+class QueuedSpeaker:
+    """What a reply sees of a card: the door, before a queue that the card empties. `Speaker` but for the card itself.
+
+    Attributes:
+        on_played: See `Speaker`.
+    """
+
+    def __init__(self, duck_db: float) -> None:
+        """`duck_db`: how far `duck` lowers the loudness, at most 0."""
+        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        self._duck_db = duck_db
+        self._mixer = CardMixer()
+        self._changed = asyncio.Event()  # there is room, or a door was shut
+        self._ended = False
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the reply whose door was opened last."""
+        return self._mixer.counts
+
+    def open(self, key: Hashable) -> None:
+        """See `Speaker.open`."""
+        self._mixer.open(key)
+        self._changed.set()
+
+    async def play(self, key: Hashable, pcm: Pcm) -> bool:
+        """See `Speaker.play`. False too once the card has stopped."""
+        at = 0
+        while not self._ended:
+            taken = self._mixer.offer(key, pcm[at:])
+            if taken is None:
+                return False
+            at += taken
+            if at == len(pcm):
+                return True
+            self._changed.clear()
+            await self._changed.wait()
+        return False
+
+    def end(self, key: Hashable) -> None:
+        """See `Speaker.end`."""
+        self._mixer.end(key)
+        self._changed.set()
+
+    def close(self, key: Hashable) -> ReplySamples:
+        """See `Speaker.close`."""
+        taken = self._mixer.close(key)
+        self._changed.set()
+        return taken
+
+    def duck(self) -> None:
+        """See `Speaker.duck`."""
+        self._mixer.duck(self._duck_db)
+
+    def unduck(self) -> None:
+        """See `Speaker.unduck`."""
+        self._mixer.unduck()
+
+    def _tell(self) -> None:
+        """What was pulled since, to everybody who is to know."""
+        for pulled, leaves_s in self._mixer.played():
+            self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
+        self._changed.set()
+
+
+class WavSpeaker(QueuedSpeaker):
     """A sound card without hardware: a sample counter of its own, a block at every tick.
 
     The block pulled at tick n begins to leave at tick n + 1, as a card plays one block while it asks for the next:
@@ -75,7 +141,6 @@ class WavSpeaker:
     loop) are silence, and underruns where a reply was playing.
 
     Attributes:
-        on_played: See `Speaker`.
         begun_s: Loop time of its sample 0; None before `run`.
     """
 
@@ -90,63 +155,16 @@ class WavSpeaker:
         """
         if block_ms < 1:
             raise ValueError(f"a block is at least 1 ms long, not {block_ms}")
-        self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
+        super().__init__(duck_db)
         self.begun_s: float | None = None
         self._write = write
-        self._duck_db = duck_db
-        self._playout = Playout()
         self._block_samples = REPLY_RATE_HZ * block_ms // 1000
         self._block_s = block_ms / 1000
-        self._changed = asyncio.Event()
-        self._stopped = False
 
     @property
     def latency_s(self) -> float:
         """One block."""
         return self._block_s
-
-    @property
-    def counts(self) -> Counts:
-        """What became of the reply whose door was opened last."""
-        return self._playout.counts
-
-    def open(self, key: Hashable) -> None:
-        """See `Speaker.open`."""
-        self._playout.open(key)
-        self._changed.set()
-
-    async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        """See `Speaker.play`. False too once the card has stopped."""
-        at = 0
-        while self._playout.is_open(key) and not self._stopped:
-            take = min(len(pcm) - at, self._playout.room_samples)
-            if not self._playout.offer(key, pcm[at : at + take]):
-                return False
-            at += take
-            if at == len(pcm):
-                return True
-            self._changed.clear()
-            await self._changed.wait()
-        return False
-
-    def end(self, key: Hashable) -> None:
-        """See `Speaker.end`."""
-        self._playout.end(key)
-        self._changed.set()
-
-    def close(self, key: Hashable) -> ReplySamples:
-        """See `Speaker.close`."""
-        taken = self._playout.close(key)
-        self._changed.set()
-        return taken
-
-    def duck(self) -> None:
-        """See `Speaker.duck`."""
-        self._playout.duck(self._duck_db)
-
-    def unduck(self) -> None:
-        """See `Speaker.unduck`."""
-        self._playout.unduck()
 
     async def run(self) -> None:
         """The card's task: plays until it is cancelled or `aclose` is called. Once."""
@@ -158,11 +176,11 @@ class WavSpeaker:
         try:
             while True:
                 await asyncio.sleep(max(0.0, self.begun_s + tick * self._block_s - loop.time()))
-                if self._stopped:
+                if self._ended:
                     return
                 # A timer may fire a hair early by the clock's resolution: a tick is never played twice.
                 now = max(tick, math.floor((loop.time() - self.begun_s) / self._block_s))
-                self._playout.missed((now - tick) * self._block_samples)
+                self._mixer.missed(None, (now - tick) * self._block_samples)
                 self._play_block((now + 1) * self._block_s)
                 tick = now + 1
         finally:
@@ -174,12 +192,11 @@ class WavSpeaker:
 
     def _play_block(self, position_s: float) -> None:
         assert self.begun_s is not None
-        self._write(position_s, self._playout.pull(self._block_samples))
-        self._changed.set()
-        if pulled := self._playout.last:
-            leaves_at_s = self.begun_s + position_s + pulled.first / REPLY_RATE_HZ
-            self.on_played(pulled.key, pulled.total, leaves_at_s, pulled.finished)
+        played = self._mixer.pull(None, self._block_samples, self.begun_s + position_s)
+        assert played is not None, "nobody else is served"
+        self._write(position_s, played[0])
+        self._tell()
 
     def _stop(self) -> None:
-        self._stopped = True
+        self._ended = True
         self._changed.set()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audio.level import OnsetFinder, audible_onset, gain_for, rms_dbfs, soften
+from audio.level import OnsetFinder, audible_onset, gain_for, mean_dbfs, rms_dbfs, soften
 from audio.units import Pcm
 
 RATE_HZ = 16_000
@@ -43,6 +43,11 @@ class TestRms:
     @pytest.mark.parametrize("pcm", [np.zeros(10, np.int16), np.zeros(0, np.int16)])
     def test_silence_and_nothing_are_minus_120(self, pcm: Pcm) -> None:
         assert rms_dbfs(pcm) == -120.0
+
+    def test_the_mean_of_levels_is_that_of_their_energies(self) -> None:
+        assert mean_dbfs([-20.0, -20.0]) == pytest.approx(-20)
+        assert mean_dbfs([0.0, -120.0]) == pytest.approx(-3.01, abs=0.01)
+        assert mean_dbfs([]) == -np.inf
 
 
 class TestOnset:
