@@ -153,6 +153,7 @@ class _Remote:
             self.stage.show,
             lambda chosen: self._greeted(cards, chosen),
             push_to_talk=self.settings.talk.mode == "push-to-talk",
+            interrupt_after_ms=cards.interrupt_after_ms or None,
         )
         self.controls.cards, self.controls.talker = cards, RemoteTalker(talk, "")
         try:

@@ -9,9 +9,15 @@ Detection = dict[str, object] | None
 """How the server is to find turns; None: the client says when one is over."""
 
 
-def update_session(detection: Detection) -> str:
-    """What this client can, and how turns are found. `detection`: as the server showed it, or None."""
-    repartee = {"duck": True, "playout": True}
+def update_session(detection: Detection, interrupt_after_ms: float | None = None) -> str:
+    """What this client can, and how turns are found.
+
+    `detection`: as the server showed it, or None. `interrupt_after_ms`: no less voice may interrupt; None: as it is
+    there.
+    """
+    repartee: dict[str, object] = {"duck": True, "playout": True}
+    if interrupt_after_ms is not None:
+        repartee["interrupt_after_ms"] = round(interrupt_after_ms)
     return _text("session.update", session={
         "type": "realtime", "repartee": repartee, "audio": {"input": {"turn_detection": detection}},
     })  # fmt: skip

@@ -46,6 +46,8 @@ class RemoteTalk:
         show: Told every fact.
         engines: Told what works at the server.
         push_to_talk: Turns begin and end with a key.
+        interrupt_after_ms: No less voice may interrupt a reply, for what of it comes back through the card; None: as
+            the server is set.
     """
 
     address: Address
@@ -55,6 +57,7 @@ class RemoteTalk:
     show: Callable[[Fact], None]
     engines: Callable[[Sequence[Chosen]], None] = lambda _chosen: None
     push_to_talk: bool = False
+    interrupt_after_ms: float | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     mouth: RemoteMouth = field(init=False)
     wire: RemoteWire = field(init=False)
@@ -254,7 +257,8 @@ class RemoteTalk:
                 self.show(Trouble(NOT_KEPT))
         self._greeted, self._told, self._sending = True, "", False
         self._resampler.flush()
-        self.wire.send(say.update_session(None if self.push_to_talk else greeted.detection))
+        detection = None if self.push_to_talk else greeted.detection
+        self.wire.send(say.update_session(detection, self.interrupt_after_ms))
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))

@@ -307,6 +307,9 @@ def _decoded(command: Append) -> Pcm:
 
 def _turn_settings(base: TurnSettings, config: SessionConfig) -> TurnSettings:
     """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
+    least_ms = config.extensions.interrupt_after_ms
+    if least_ms is not None:
+        base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(least_ms)))
     detection = config.turn_detection
     match detection:
         case None:

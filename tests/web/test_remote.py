@@ -17,9 +17,16 @@ from rich.console import Console
 from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.config import ConfigError, load_settings
+from assistant.talk_cards import Cards
+from assistant.talk_controls import TalkControls
+from assistant.talk_stage import stage_of
+from audio.card_microphone import CardMicrophone
+from audio.card_speaker import CardSpeaker
 from audio.level import audible_onset
 from audio.units import Pcm
-from web.remote import talk_with
+from web.remote import _Remote, talk_with
+from web.remote_address import address_of
+from web.remote_talk import RemoteTalk
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 WHAT_TIME = Path(__file__).parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
@@ -117,6 +124,29 @@ def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualC
     assert onset is not None
     gap_ms = (from_end_s - (len(heard.pcm) - onset) / heard.rate_hz) * 1000
     assert gap_ms == pytest.approx(latency_ms, abs=40)
+
+
+@pytest.mark.parametrize(("card_ms", "asked_ms"), [(300.0, 300.0), (0.0, None)])
+def test_a_card_with_a_canceller_has_the_server_asked_for_more_voice(
+    monkeypatch: pytest.MonkeyPatch, card_ms: float, asked_ms: float | None
+) -> None:
+    made: list[RemoteTalk] = []
+
+    async def at_once(talk: RemoteTalk) -> None:
+        made.append(talk)
+
+    cards = Cards(CardMicrophone("", report=print), CardSpeaker("", report=print), "", (), ())
+    monkeypatch.setattr(Cards, "interrupt_after_ms", card_ms)
+    monkeypatch.setattr("web.remote.open_cards", lambda *_given: cards)
+    monkeypatch.setattr(RemoteTalk, "run", at_once)
+
+    async def main() -> None:
+        controls = TalkControls("open", "")
+        settings = load_settings(None, {}, []).settings
+        await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
+
+    asyncio.run(main())
+    assert made[0].interrupt_after_ms == asked_ms
 
 
 def test_the_wake_phrase_is_a_matter_of_this_machine() -> None:

@@ -115,6 +115,20 @@ def test_a_reply_that_goes_on_is_not_stopped_by_a_new_connection() -> None:
     with_here(script)
 
 
+def test_every_connection_asks_for_the_voice_that_the_card_needs() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        assert "interrupt_after_ms" not in here.sent()[0]["session"]["repartee"]
+        here.talk.interrupt_after_ms = 300.0
+        for _ in range(2):
+            here.lost()
+            here.connected(resumed=True)
+            (update,) = here.sent()
+            assert update["session"]["repartee"] == {"duck": True, "playout": True, "interrupt_after_ms": 300}
+
+    with_here(script)
+
+
 def test_what_was_said_without_a_connection_is_said_to_be_lost() -> None:
     async def script(here: Here) -> None:
         here.connected()

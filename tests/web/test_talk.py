@@ -231,6 +231,28 @@ def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
     assert len(stage.events("repartee.duck")) == 1
 
 
+@pytest.mark.parametrize(
+    ("server_ms", "asked_ms", "interrupted"), [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)]
+)
+def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
+    server_ms: float, asked_ms: int | None, interrupted: bool
+) -> None:
+    """180 ms into the reply, as is left of an echo; the server's own setting is the least."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"duck": True, "interrupt_after_ms": asked_ms})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(180, loud=True)
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene, Stage((LONG, "Fine."), base=TurnSettings(interrupt_after_ms=server_ms)))
+    reasons = [response["status_details"]["reason"] for response in stage.done if response["status"] == "cancelled"]
+    assert ("turn_detected" in reasons) == interrupted
+    assert len(stage.events("repartee.unduck")) == (not interrupted)
+
+
 def test_speech_that_may_not_interrupt_is_heard_and_forgotten() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})

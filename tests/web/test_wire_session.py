@@ -90,6 +90,17 @@ def test_what_is_left_out_or_null_stays() -> None:
     )
 
 
+def test_the_least_voice_that_interrupts_stays_until_it_is_taken_back() -> None:
+    asked = update({"repartee": {"interrupt_after_ms": 300}})
+    assert asked == SessionConfig(extensions=Extensions(events=True, interrupt_after_ms=300))
+    assert update({"repartee": {"duck": True}}, asked) == SessionConfig(
+        extensions=Extensions(events=True, duck=True, interrupt_after_ms=300)
+    )
+    assert update({"repartee": {"interrupt_after_ms": None}}, asked) == SessionConfig(
+        extensions=Extensions(events=True)
+    )
+
+
 def test_turn_detection_of_the_same_type_keeps_what_is_left_out_and_of_another_has_its_defaults() -> None:
     eager = SessionConfig(turn_detection=SemanticVad(eagerness="high"))
     assert detection({"type": "semantic_vad", "interrupt_response": False}, eager) == SemanticVad(
@@ -153,6 +164,11 @@ def test_profiles_are_eagerness(profile: Profile) -> None:
         ),
         ({"audio": {"input": {"turn_detection": "off"}}}, "invalid_type", "session.audio.input.turn_detection", "null"),
         ({"repartee": {"duck": "yes"}}, "invalid_type", "session.repartee.duck", "true or false"),
+        (
+            {"repartee": {"interrupt_after_ms": 20}},
+            "invalid_value", "session.repartee.interrupt_after_ms", "is 20; allowed: 40 to 2000",
+        ),
+        ({"repartee": {"interrupt_after_ms": "long"}}, "invalid_type", "session.repartee.interrupt_after_ms", "number"),
         ({"repartee": {"volume": 1}}, "unknown_parameter", "session.repartee.volume", "duck"),
     ],
 )  # fmt: skip
@@ -253,6 +269,7 @@ def test_the_session_as_a_client_sees_it() -> None:
             "duck": False,
             "playout": False,
             "told": False,
+            "interrupt_after_ms": None,
         },
     }
 
@@ -282,7 +299,14 @@ CONFIGS = st.builds(
     st.just((Function("f", "d", '{"type": "object"}'),)),
     st.sampled_from(["auto", "none", "required", "f"]),
     st.integers(1, 4096) | st.just("inf"),
-    st.builds(Extensions, st.booleans(), st.booleans(), st.booleans()),
+    st.builds(
+        Extensions,
+        st.booleans(),
+        st.booleans(),
+        st.booleans(),
+        st.booleans(),
+        st.none() | st.integers(40, 2000),
+    ),
 )
 
 

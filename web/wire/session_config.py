@@ -85,19 +85,22 @@ TurnDetection = ServerVad | SemanticVad
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """What a client has declared about the repartee.* events.
+    """What a client has declared that the protocol does not know: about the repartee.* events, and about its sound.
 
     Attributes:
         events: It wants them; whoever never spoke of repartee does not know them (some clients take them for errors).
         duck: It can lower the volume: repartee.duck and repartee.unduck are sent.
         playout: It reports what it has played, and is trusted about it.
         told: It keeps the records of turns to decide them again, and gets them whole.
+        interrupt_after_ms: No less voice may interrupt a reply (setting turn.interrupt_after_ms where that is more):
+            what is left of an echo is taken for a voice for a moment. None: it asks for nothing.
     """
 
     events: bool = False
     duck: bool = False
     playout: bool = False
     told: bool = False
+    interrupt_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ MAX_METADATA = 16
 SPEED = (0.25, 1.5)
 HANGOVER_MS = (100, 3000)
 PRE_ROLL_MS = (0, 1000)
+INTERRUPT_AFTER_MS = (40, 2000)
 
 _CHOICES = ("auto", "none", "required")
 _FUNCTIONS_ONLY = {"mcp": "only function tools are offered"}
@@ -205,9 +206,11 @@ def _session(spoken: str) -> dict[str, Field]:
     }
 
 
-_DECLARED = ("events", "duck", "playout", "told")
+_FLAGS = ("events", "duck", "playout", "told")
+_DECLARED = (*_FLAGS, "interrupt_after_ms")
 _REPARTEE = {
-    **{name: Field(flag) for name in _DECLARED},
+    **{name: Field(flag) for name in _FLAGS},
+    "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
     # What we say ourselves: a client may send back the session that it got.
     **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
 }
