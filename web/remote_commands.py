@@ -39,10 +39,11 @@ def clear() -> str:
     return _text("input_audio_buffer.clear")
 
 
-def typed(words: str) -> str:
-    """A message of the person's that was not spoken."""
+def typed(name: str, words: str) -> str:
+    """A message of the person's that was not spoken. `name`: of the item it becomes, and in an error about it."""
     content = [{"type": "input_text", "text": words}]
-    return _text("conversation.item.create", item={"type": "message", "role": "user", "content": content})
+    item = {"type": "message", "id": name, "role": "user", "content": content}
+    return _text("conversation.item.create", event_id=name, item=item)
 
 
 def answer() -> str:

@@ -15,6 +15,7 @@ from assistant.turn_events import ReplyId
 from web.remote_effects import Effect, Greeted, Hush, Loudness, SpeechEnded
 from web.remote_record import record_of
 from web.remote_replies import Replies
+from web.remote_typed import Typed
 
 Event = Mapping[str, Any]
 
@@ -41,12 +42,14 @@ class RemoteConversation:
         hearing: The person speaks.
         awaiting: What was said is being understood, or answered.
         replies: What the server says.
+        typed: What the person typed and the server does not have yet.
     """
 
     token: str = ""
     hearing: bool = False
     awaiting: bool = False
     replies: Replies = field(default_factory=Replies)
+    typed: Typed = field(default_factory=Typed)
     _speech: str = ""
     _rough: bool = False
     _speech_end_ms: float | None = None
@@ -105,6 +108,7 @@ class RemoteConversation:
         if not resumed:
             self._items.clear()
             self.replies.forget()
+            self.typed.answered()  # what was there before is forgotten, and with it the wish for an answer
             self._taken, self._goes_on = "", False
         self.token = str(ours["resume_token"])
         self.hearing = self.awaiting = False
@@ -158,6 +162,9 @@ class RemoteConversation:
         self._items[name] = None
         if len(self._items) > MOST_ITEMS:
             del self._items[next(iter(self._items))]
+        self.typed.arrived(name)
+        if item.get("role") == "assistant":
+            self.typed.answered()
         if known or item.get("role") != "user":
             return
         parts = item.get("content") or []
@@ -183,6 +190,7 @@ class RemoteConversation:
     def _response_created(self, event: Event) -> Iterator[Effect]:
         self.awaiting = False
         yield from self.replies.created(event)
+        self.typed.answered()
         self._greeting = False
         yield from self.replies.not_told_again()
 
@@ -209,6 +217,7 @@ class RemoteConversation:
             yield self._nothing("no words")
             return
         self.awaiting = False
+        self.typed.refused(str(error.get("event_id")))
         yield Trouble(f"the server: {error['message']}")
 
     @property

@@ -27,7 +27,8 @@ from web.remote_effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnde
 from web.remote_mouth import RemoteMouth
 from web.remote_playout import Played
 from web.remote_sent import Sent
-from web.remote_wire import RemoteWire
+from web.remote_typed import MOST_WAITING
+from web.remote_wire import RemoteWire, ServerLostError
 from web.wire.reply_ids import response_id
 
 SHORTEST_TURN_MS = 100.0
@@ -35,6 +36,10 @@ SHORTEST_TURN_MS = 100.0
 
 NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
 NOT_CONNECTED = "not sent: there is no connection to the server"
+NOT_YET_SENT = "not sent yet: the server cannot be reached; what you typed is sent as soon as it can"
+SENT_AGAIN = "what you typed may not have arrived: it is sent again as soon as the server can be reached, unless it has"
+TOO_MUCH_TYPED = f"not sent: {MOST_WAITING} texts wait for the server already"
+NEVER_SENT = "what you typed last was not sent: the server could not be reached any more"
 TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
 
 
@@ -70,6 +75,7 @@ class RemoteTalk:
     _speech_end_s: float | None = None
     _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
     _greeted: bool = False
+    _greeting: bool = False  # what a new connection says of the conversation so far is still coming
     _told: str = ""  # of the connection that is lost
 
     def __post_init__(self) -> None:
@@ -88,14 +94,24 @@ class RemoteTalk:
                 tasks.create_task(self.mouth.run(), name="mouth"),
                 tasks.create_task(self._listen(), name="microphone"),
             ]
-            await self.wire.run()
+            try:
+                await self.wire.run()
+            except ServerLostError:
+                self._never_sent()
+                raise
             for task in work:
                 task.cancel()
 
     def leave(self) -> None:
         """Hang up. Idempotent."""
         self.mouth.hush()
+        if not self.wire.open:
+            self._never_sent()
         self.wire.leave()
+
+    def _never_sent(self) -> None:
+        if self.conversation.typed.give_up():
+            self.show(Trouble(NEVER_SENT))
 
     async def _listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
@@ -117,12 +133,25 @@ class RemoteTalk:
         self.mouth.hush()
 
     def type(self, text: str) -> None:
-        """Say this to the assistant."""
+        """Say this to the assistant: now, or as soon as the server can be reached."""
         self.interrupt()
-        if self.wire.send(say.typed(text)):
+        if not self.conversation.typed.add(text):
+            self.show(Trouble(TOO_MUCH_TYPED))
+        elif not self._send_typed():
+            self.show(Trouble(NOT_YET_SENT))
+
+    def _send_typed(self) -> bool:
+        """What was typed and is not there yet, and that it is to be answered. False where it has to wait."""
+        typed = self.conversation.typed
+        if self._greeting:
+            return False  # what a new connection tells comes first: perhaps it has arrived
+        for name, words in typed.unsent:
+            if not self.wire.send(say.typed(name, words)):
+                return False
+            typed.sent(name)
+        if typed.owed:
             self._ask()
-        else:
-            self.show(Trouble(NOT_CONNECTED))
+        return True
 
     def forget(self) -> None:
         """What is being said is not to be answered."""
@@ -206,6 +235,9 @@ class RemoteTalk:
         """An event of the server's."""
         for effect in self.conversation.tell(event):
             self._do(effect)
+        if self._greeting and event.get("type") in {"session.updated", "error"}:  # the history is told before that
+            self._greeting = False
+            self._send_typed()
 
     def resume(self) -> Mapping[str, str]:
         """What a new connection says to go on."""
@@ -221,7 +253,10 @@ class RemoteTalk:
     def lost(self, ending: Ending) -> None:
         """There is no connection; another is tried."""
         self._sending = False
+        self._greeting = False
         self.conversation.lost()
+        if self.conversation.typed.lost():
+            self.show(Trouble(SENT_AGAIN))
         if ending.sentence != self._told:
             self._told = ending.sentence
             self.show(Trouble(f"{ending.sentence} Trying again."))
@@ -256,6 +291,7 @@ class RemoteTalk:
             if self._greeted:
                 self.show(Trouble(NOT_KEPT))
         self._greeted, self._told, self._sending = True, "", False
+        self._greeting = True
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
         self.wire.send(say.update_session(detection, self.interrupt_after_ms))

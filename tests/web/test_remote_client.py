@@ -19,7 +19,16 @@ from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Samples
 from web.remote_address import address_of
 from web.remote_closing import Ending
-from web.remote_talk import NOT_CONNECTED, TOO_SHORT, RemoteTalk
+from web.remote_talk import (
+    NEVER_SENT,
+    NOT_CONNECTED,
+    NOT_YET_SENT,
+    SENT_AGAIN,
+    TOO_MUCH_TYPED,
+    TOO_SHORT,
+    RemoteTalk,
+)
+from web.remote_typed import MOST_WAITING
 
 REPLY = "resp_1_1"
 LOST = Ending("gone", again=True)
@@ -45,6 +54,15 @@ class Here:
         self.talk.wire._open = True
         repartee = {"resume_token": "t", "heard_ms": heard_ms, "engines": [], "resumed": resumed}
         self.tell("session.created", session={"repartee": repartee})
+
+    def updated(self) -> None:
+        """The server has told what was said so far, and read what a new connection says first."""
+        self.tell("session.updated", session={})
+
+    def has(self, name: str, role: str = "user") -> None:
+        """The server has it in the history."""
+        content = [{"type": "input_text", "text": "hello"}]
+        self.tell("conversation.item.added", item={"id": name, "type": "message", "role": role, "content": content})
 
     def lost(self) -> None:
         self.talk.wire._close_lane()
@@ -111,6 +129,99 @@ def test_a_reply_that_goes_on_is_not_stopped_by_a_new_connection() -> None:
         here.lost()
         here.connected(resumed=True)
         assert "response.cancel" not in kinds(here.sent())
+
+    with_here(script)
+
+
+def typed(events: list[dict[str, Any]]) -> list[str]:
+    """The words of what was typed, and "?" where an answer is asked for."""
+    kinds = {"conversation.item.create", "response.create"}
+    return [
+        event["item"]["content"][0]["text"] if "item" in event else "?" for event in events if event["type"] in kinds
+    ]
+
+
+def test_what_is_typed_without_a_connection_is_said_to_wait_and_sent_with_the_next_one() -> None:
+    async def script(here: Here) -> None:
+        here.talk.type("one")
+        assert here.troubles == [NOT_YET_SENT]
+        here.connected()
+        here.talk.type("two")
+        assert here.troubles == [NOT_YET_SENT] * 2
+        assert typed(here.sent()) == []
+        here.updated()
+        assert typed(here.sent()) == ["one", "two", "?"]
+
+    with_here(script)
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_what_was_on_its_way_when_the_connection_broke_is_said_and_sent_again(resumed: bool) -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.updated()
+        here.talk.type("hello")
+        assert typed(here.sent()) == ["hello", "?"]
+        here.lost()
+        assert SENT_AGAIN in here.troubles
+        here.connected(resumed=resumed)
+        here.updated()
+        assert typed(here.sent()) == ["hello", "?"]
+        here.has("typed_1")
+        here.replies()
+        here.lost()
+        here.connected(resumed=True)
+        here.updated()
+        assert typed(here.sent()) == []
+        assert here.troubles.count(SENT_AGAIN) == 1
+
+    with_here(script)
+
+
+@pytest.mark.parametrize(("answered", "asks"), [("", ["?"]), ("while it was gone", []), ("goes on", [])])
+def test_what_had_arrived_is_not_sent_again_and_only_answered_where_it_is_not(answered: str, asks: list[str]) -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.updated()
+        here.talk.type("hello")
+        here.sent()
+        here.lost()
+        here.connected(resumed=True)
+        here.has("typed_1")
+        if answered == "while it was gone":
+            here.has("item_2", "assistant")
+        if answered == "goes on":
+            here.replies()
+        here.updated()
+        assert typed(here.sent()) == asks
+
+    with_here(script)
+
+
+def test_an_error_about_what_was_typed_is_told_and_it_is_not_sent_again() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.updated()
+        here.talk.type("hello")
+        (create, _) = [event for event in here.sent() if event["type"] != "session.update"]
+        here.tell("error", error={"code": "invalid_value", "message": "too long", "event_id": create["event_id"]})
+        here.lost()
+        here.connected(resumed=True)
+        here.updated()
+        assert typed(here.sent()) == []
+        assert "the server: too long" in here.troubles
+
+    with_here(script)
+
+
+def test_who_leaves_before_it_was_sent_is_told_and_so_is_who_types_too_much() -> None:
+    async def script(here: Here) -> None:
+        for _ in range(MOST_WAITING + 1):
+            here.talk.type("hello")
+        assert here.troubles[-1] == TOO_MUCH_TYPED
+        here.talk.leave()
+        here.talk.leave()
+        assert here.troubles[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
 
     with_here(script)
 

@@ -17,7 +17,7 @@ from audio.level import audible_onset
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.remote_address import address_of
-from web.remote_talk import TOO_SHORT, RemoteTalk
+from web.remote_talk import SENT_AGAIN, TOO_SHORT, RemoteTalk
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
 
@@ -140,6 +140,29 @@ def test_typed_words_are_answered_and_the_reply_is_said_again(tmp_path: Path) ->
     one = run(tmp_path, [], course)
     assert [taken.text for taken in one.of(TurnTaken)] == ["hello"]
     assert one.of(TurnFinished)[0].record.response_latency_ms is None
+
+
+def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path) -> None:
+    """The socket is gone and neither end knows it yet: nothing of what is typed then has arrived."""
+
+    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
+        (conversation,) = server.connections._conversations.values()
+        assert conversation.line is not None
+        closing = asyncio.ensure_future(conversation.line.socket.close(1011))
+        one.talk.type("hello")
+        await closing
+        await eventually(lambda: bool(one.of(TurnFinished)))
+        one.talk.type("and again")
+        await eventually(lambda: len(one.of(TurnFinished)) == 2)
+        assert [message.content for message in workshop.models[0].asked[-1] if message.role == "user"] == [
+            "hello",
+            "and again",
+        ]
+
+    one = run(tmp_path, [], course)
+    assert [taken.text for taken in one.of(TurnTaken)] == ["hello", "and again"]
+    assert SENT_AGAIN in one.troubles
 
 
 def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
