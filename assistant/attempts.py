@@ -39,6 +39,8 @@ REAP_TIMEOUT_S = 2.0
 
 NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
+PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
+
 
 @dataclass(slots=True)
 class _Attempt:
@@ -251,9 +253,22 @@ class Attempts:
     def _reply_over(self, reply_id: ReplyId) -> None:
         reply = self._end(reply_id)
         if reply is not None:
-            heard = self.conversation.heard(reply.id, reply.played, complete=True)
+            heard = self._heard(reply, complete=True)
+            if reply.audible and reply.unheard:
+                self._trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+            self._tell_cut(reply, heard)
             self._finish(reply, "answered" if reply.answered else "failed", heard)
             self.tell(ReplyEnded(self.at(), reply_id))
+
+    def _heard(self, reply: Reply, *, complete: bool) -> str:
+        """What of it was heard is remembered, and nothing else."""
+        return self.conversation.heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
+
+    def _tell_cut(self, reply: Reply, heard: str) -> None:
+        """Without a loudspeaker it was played to its end, and heard to where that left."""
+        if reply.unheard_end is not None:
+            heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
+            self.show(ReplyCut(reply.id, heard, heard_ms, "unheard"))
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         self.last_reply = reply.written or self.last_reply
@@ -277,7 +292,7 @@ class Attempts:
         if effect.why == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
             self._trouble(reply.error)
-        heard = self.conversation.heard(reply.id, reply.played, complete=False)
+        heard = self._heard(reply, complete=False)
         self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
         self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
 
@@ -325,7 +340,7 @@ class Attempts:
             if reply is not None and reply.gate.is_set():
                 if not leaving:
                     self._trouble("the last reply did not end in time and was cut off")
-                self._finish(reply, "interrupted", self.conversation.heard(reply.id, reply.played, complete=False))
+                self._finish(reply, "interrupted", self._heard(reply, complete=False))
 
     def _trouble(self, what: str, *, private: bool = False) -> None:
         self.trouble(what, private)

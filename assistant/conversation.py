@@ -10,7 +10,7 @@ from typing import assert_never
 
 from assistant.forgetting import Limits, first_kept
 from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
-from assistant.script import Script
+from assistant.script import Script, Stretch
 from assistant.turn_events import ReplyId
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
@@ -90,18 +90,20 @@ class Conversation:
         self._add(Answered(item, "", complete=False))
         return item
 
-    def heard(self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool) -> str:
-        """The reply's sound was played up to here: remember its whole words. Returns them."""
+    def heard(self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()) -> str:
+        """The reply's sound was played up to here, partly `unheard`: remember its whole words. Returns them."""
         item = self._replies.get(reply)
-        return "" if item is None else self.truncate(item, audio_end, complete=complete) or ""
+        return "" if item is None else self.truncate(item, audio_end, complete=complete, unheard=unheard) or ""
 
-    def truncate(self, item: ItemId, audio_end: ReplySamples, *, complete: bool = False) -> str | None:
+    def truncate(
+        self, item: ItemId, audio_end: ReplySamples, *, complete: bool = False, unheard: Sequence[Stretch] = ()
+    ) -> str | None:
         """The same by item. None where this is no reply of ours that is remembered."""
         script = self._scripts.get(item)
         if script is None:
             return None
-        words = script.text_heard(audio_end)
-        heard = complete and script.all_heard(audio_end)
+        words = script.text_heard(audio_end, unheard)
+        heard = complete and script.all_heard(audio_end, unheard)
         self._replace(item, Answered(item, words, complete=heard, used=self._used(item)))
         return words
 

@@ -136,7 +136,8 @@ class ReplySent:
 
 @dataclass(frozen=True, slots=True)
 class ReplyCut:
-    """The reply was cancelled or interrupted, before or after its `ReplySent`.
+    """The reply was cancelled or interrupted, before or after its `ReplySent`; or its end was `unheard`, for want of
+    a loudspeaker.
 
     Attributes:
         heard: What of it was heard and is remembered.
@@ -146,7 +147,7 @@ class ReplyCut:
     reply: ReplyId
     heard: str
     heard_ms: float
-    why: Literal["voice", "went on", "requested", "stuck", "client"]
+    why: Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assistant.latency import Span, Stage
+from assistant.script import Stretch
 from assistant.trace import TurnTrace
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
@@ -18,13 +19,13 @@ class PlayoutStart:
 
     Attributes:
         at_s: Loop time; None as long as nothing of it was heard.
-        unheard: Some of it left no loudspeaker.
+        unheard: What of its sound left no loudspeaker, in order.
     """
 
     trace: TurnTrace
     attempt: int
     at_s: float | None = None
-    unheard: bool = False
+    unheard: list[Stretch] = field(default_factory=list)
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
     _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
@@ -47,11 +48,13 @@ class PlayoutStart:
 
         At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
         """
+        nowhere = math.isinf(leaves_at_s)
+        if nowhere and end > first:
+            self._not_heard(first, int(end))
         if self.at_s is not None:
             return
-        if math.isinf(leaves_at_s):
+        if nowhere:
             self._blocks.clear()
-            self._not_heard()
         elif end > first:
             self._blocks.append((first, leaves_at_s))
         if finished and self._audible_from is None:
@@ -83,11 +86,14 @@ class PlayoutStart:
     def _heard(self, at_s: float) -> None:
         self.at_s = self.trace.playout_start_s = at_s
 
-    def _not_heard(self) -> None:
-        if not self.unheard:
-            self.unheard = True
+    def _not_heard(self, since: int, until: int) -> None:
+        if self.unheard and self.unheard[-1][1] == since:
+            self.unheard[-1] = (self.unheard[-1][0], until)
+            return
+        self.unheard.append((since, until))
+        if self.at_s is None:
             self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
-            self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
+        self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
 
     def _ready_s(self, otherwise_s: float) -> float:
         """When its first sound was made and might be heard."""

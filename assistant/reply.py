@@ -5,7 +5,7 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from assistant.answer_books import AnswerBooks
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
 from assistant.latency import Span
 from assistant.playout_start import PlayoutStart
-from assistant.script import Script
+from assistant.script import Script, Stretch
 from assistant.sentences import Sentences, Unit
 from assistant.tool_rounds import ReplyEvent, ToolsCalled, ToolsReturned
 from assistant.trace import TurnTrace
@@ -25,7 +25,7 @@ from audio.errors import TtsError
 from audio.level import amplified
 from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
-from audio.units import ReplySamples
+from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
 from llm.errors import LlmError
 
@@ -302,8 +302,23 @@ class Reply:
         """
         first, self.played = self.played, played
         self._start.was_played(first, played, leaves_at_s, finished=finished)
-        if finished and self._start.unheard and not self.audible:
+        if finished and self.unheard and not self.audible:
             self.error = self.error or NOBODY_HEARD
+
+    @property
+    def unheard(self) -> Sequence[Stretch]:
+        """What of its sound was played and nobody heard, for want of a loudspeaker, in order."""
+        return self._start.unheard
+
+    @property
+    def unheard_ms(self) -> float:
+        """How much of it was played and heard by nobody."""
+        return sum(until - since for since, until in self.unheard) * 1000 / REPLY_RATE_HZ
+
+    @property
+    def unheard_end(self) -> int | None:
+        """From which sample on nobody heard it; None where its last one was heard."""
+        return self.unheard[-1][0] if self.unheard and self.unheard[-1][1] == self.played else None
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
         """See `PlayoutStart.was_measured`."""

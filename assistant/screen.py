@@ -61,7 +61,7 @@ class Screen:
                 self._reply = fact.reply
                 self._line(label, Text(fact.text, style="green"))
             case ReplyCut() if fact.heard_ms > 0:
-                self._line("", Text("(interrupted)", style="dim"))
+                self._line("", Text("(not heard)" if fact.why == "unheard" else "(interrupted)", style="dim"))
             case TurnFinished():
                 self._finished(fact.record)
             case Trouble():

@@ -5,12 +5,18 @@ word, so that at any moment it can be said which words have been heard.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from assistant.facts import PlacedWord
 from audio.tts import WordMark
 from audio.units import ReplySamples, ms_of_reply_samples
+
+Stretch = tuple[int, int]
+"""Samples of a reply's sound: the first, and the one behind the last."""
+
+GAP = "…"
+"""In place of words that nobody heard, between others."""
 
 
 @dataclass(slots=True)
@@ -18,6 +24,7 @@ class Script:
     """The words of one reply and where they sound; grows as the reply is made."""
 
     _text: str = ""
+    _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples
     _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
     _text_ends: list[int] = field(default_factory=list)  # of each word, in characters
     _samples: int = 0
@@ -56,6 +63,7 @@ class Script:
             text_from = self._text_ends[-1] if self._text_ends else 0
             text_end = self._unit_text_start + self._written(mark.text_end)
             sound_end = self._unit_samples_start + mark.end
+            self._sound_starts.append(self._unit_samples_start + mark.start)
             self._sound_ends.append(sound_end)
             self._text_ends.append(text_end)
             if text := self._text[text_from:text_end].strip():
@@ -66,6 +74,7 @@ class Script:
     def write(self, text: str) -> None:
         """Text that is shown and never spoken: it counts as heard at once."""
         self._text += text
+        self._sound_starts.append(self._samples)
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
 
@@ -73,11 +82,29 @@ class Script:
         """How many whole words lie before this position of the reply's sound."""
         return bisect_right(self._sound_ends, played)
 
-    def text_heard(self, played: int) -> str:
-        """The text up to the last whole word before this position; "" where no whole word was heard."""
-        heard = self.words_heard(played)
-        return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
+    def text_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> str:
+        """The text up to the last whole word before this position; "" where no whole word was heard.
 
-    def all_heard(self, played: int) -> bool:
-        """Whether every word lies before this position."""
-        return self.words_heard(played) == len(self._sound_ends)
+        Without the words that reach into a stretch that was played `unheard`.
+        """
+        heard = self.words_heard(played)
+        if not unheard:
+            return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
+        pieces, missing = [], False
+        for word in range(heard):
+            if self._missed(word, unheard):
+                missing = True
+                continue
+            begin = self._text_ends[word - 1] if word else 0
+            text = self._text[begin : self._text_ends[word]]
+            pieces.append(f" {GAP} {text.lstrip()}" if missing else text)
+            missing = False
+        return "".join(pieces).strip()
+
+    def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
+        """Whether every word lies before this position, and none in a stretch that was played unheard."""
+        words = len(self._sound_ends)
+        return self.words_heard(played) == words and not any(self._missed(word, unheard) for word in range(words))
+
+    def _missed(self, word: int, unheard: Sequence[Stretch]) -> bool:
+        return any(self._sound_starts[word] < until and self._sound_ends[word] > since for since, until in unheard)

@@ -100,6 +100,8 @@ class TalkPlain:
                 self._say("you", f"{fact.text} (roughly)" if fact.rough else fact.text)
             case UnitSpoken():
                 self._say("repartee", fact.text)
+            case ReplyCut() if fact.why == "unheard":
+                self._say("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
             case ReplyCut() if fact.heard_ms > 0:
                 self._say("repartee", "(interrupted)")
             case TurnFinished():

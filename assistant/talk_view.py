@@ -249,7 +249,7 @@ class View:
             for index, key in enumerate(self._passages):
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
-            self._mark_reply("interrupted")
+            self._mark_reply("not heard" if fact.why == "unheard" else "interrupted")
         # What still comes of it is not shown, and no word of it lights up.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 

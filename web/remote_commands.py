@@ -56,6 +56,11 @@ def cancel(response: str) -> str:
     return _text("response.cancel", response_id=response)
 
 
+def truncate(item: str, heard_ms: float) -> str:
+    """Of a reply's message no more was heard."""
+    return _text("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=int(heard_ms))
+
+
 def silence() -> str:
     """Stop what is being played."""
     return _text("output_audio_buffer.clear")

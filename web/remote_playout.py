@@ -22,6 +22,7 @@ class Played:
         finished: All of it was played.
         audible_s: When its first audible sample left the loudspeaker; None before that is known.
         device_ms: How long that sample had been here by then.
+        lost_at: From this sample on nobody hears it, for there is no loudspeaker; None while there is one.
     """
 
     arrived: int = 0
@@ -29,6 +30,7 @@ class Played:
     finished: bool = False
     audible_s: float | None = None
     device_ms: float | None = None
+    lost_at: int | None = None
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _onset_at: int | None = None
     _pieces: list[tuple[int, float]] = field(default_factory=list)  # (first sample, arrival), until it is audible
@@ -49,6 +51,9 @@ class Played:
         Returns whether by this it is known when the reply became audible: said once.
         """
         self._block = (self.taken, leaves_at_s)
+        if total > self.taken:
+            at = self.taken if self.lost_at is None else self.lost_at
+            self.lost_at = at if math.isinf(leaves_at_s) else None
         self.taken = total
         self.finished = self.finished or finished
         if self.audible_s is not None:

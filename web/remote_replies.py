@@ -1,6 +1,7 @@
 """A server's replies, as its events tell them. Sans-I/O; a part of `web.remote_conversation`."""
 
 import binascii
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from web.remote_effects import Effect, Hush, Sound, SoundEnded
 from web.wire.reply_ids import reply_of
 
 Event = Mapping[str, Any]
-Why = Literal["voice", "went on", "requested", "stuck", "client"]
+Why = Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
 
 MOST_REPLIES = 8
 """Those that are over may still be cut while they play: the last, or the one before it."""
@@ -30,6 +31,7 @@ class _Reply:
     over: bool = False  # sent, or cut
     cut: bool = False
     why: Why = "voice"
+    longest_ms: float = math.inf  # no more than that was heard, whatever the server was told
     lost: bool = False  # the connection broke in its midst, and the new one has not told of it yet
     told_chars: int = 0  # on a new connection it is told again from its beginning: so much is known already
     told_words: int = 0
@@ -78,6 +80,14 @@ class Replies:
     def whose(self, item: str) -> ReplyId | None:
         """The reply of which this item is the message."""
         return next((one.id for one in self._replies.values() if item and one.item == item), None)
+
+    def unheard(self, reply: ReplyId, from_ms: float) -> str | None:
+        """There was no loudspeaker for its end: the name of its message, which is to be cut; None if it has none."""
+        known = self._replies.get(reply)
+        if known is None or not known.item or known.cut:
+            return None
+        known.why, known.longest_ms = "unheard", from_ms
+        return known.item
 
     # ---- what the server tells ----
 
@@ -188,6 +198,7 @@ class Replies:
     def _cut(self, reply: _Reply, end_ms: float) -> Iterator[Effect]:
         reply.cut = reply.over = True
         reply.lost = False
+        end_ms = min(end_ms, reply.longest_ms)
         yield ReplyCut(reply.id, reply.heard(end_ms), end_ms, reply.why)
 
     def _of(self, event: Event) -> _Reply | None:

@@ -319,3 +319,8 @@ class RemoteTalk:
     def _progress(self, reply: ReplyId, played: Played) -> None:
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
         self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
+        if played.lost_at is not None and (played.finished or self.mouth.playing != reply):
+            lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
+            item = self.conversation.replies.unheard(reply, lost_ms)  # nothing unheard is remembered
+            if item is not None:
+                self.wire.send(say.truncate(item, lost_ms))

@@ -4,10 +4,16 @@ import math
 
 import pytest
 import rehearsal
-from rehearsal import Rehearsal, Says, ScriptedModel
+from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
 
+from assistant.attempts import PARTLY_HEARD
+from assistant.deeds import Deeds
+from assistant.facts import ReplyCut
+from assistant.items import Answered, Said
 from assistant.record import TurnRecord
 from assistant.reply import BROKE_OFF, NOBODY_HEARD
+from assistant.skills import ChangeVolume
+from assistant.turn_events import ReplyId
 from audio.speaker import OnPlayed, WavSpeaker
 from llm.errors import LlmBroken, LlmUnreachable
 from llm.hedging import HedgeBudget
@@ -109,9 +115,9 @@ def test_a_model_alone_is_accounted_as_before() -> None:
 
 
 class GoneSpeaker(WavSpeaker):
-    """There is no device for the first samples of every reply."""
+    """There is no device for some samples of every reply."""
 
-    gone_samples = 0
+    gone: tuple[int, int] = (0, 0)
 
     @property
     def on_played(self) -> OnPlayed:
@@ -119,16 +125,69 @@ class GoneSpeaker(WavSpeaker):
 
     @on_played.setter
     def on_played(self, told: OnPlayed) -> None:
+        since, until = self.gone
         self._told: OnPlayed = lambda key, total, leaves_at_s, finished: told(
-            key, total, math.inf if total <= self.gone_samples else leaves_at_s, finished
+            key, total, math.inf if since < total <= until else leaves_at_s, finished
         )
 
 
-def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecord:
-    monkeypatch.setattr(GoneSpeaker, "gone_samples", gone_samples)
+def without_loudspeaker(since: int, until: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Performance, Rehearsal]:
+    monkeypatch.setattr(GoneSpeaker, "gone", (since, until))
     monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
-    (record,) = Rehearsal([TIME]).perform().records
+    scene = Rehearsal([TIME])
+    return scene.perform(), scene
+
+
+def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecord:
+    (record,) = without_loudspeaker(0, gone_samples, monkeypatch)[0].records
     return record
+
+
+def answered(performance: Performance) -> Answered:
+    (item,) = [item for item in performance.conversation.items if isinstance(item, Answered)]
+    return item
+
+
+@pytest.mark.parametrize(
+    ("since", "heard", "cut_ms"),
+    [(0, "", 0.0), (9_600, "It is", 400.0), (12_000, "It is", 500.0)],
+)
+def test_what_nobody_heard_is_not_remembered(
+    since: int, heard: str, cut_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    performance, _ = without_loudspeaker(since, 1_000_000, monkeypatch)
+    (record,) = performance.records
+    item = answered(performance)
+    assert (item.text, item.complete) == (heard, False)
+    assert performance.told(ReplyCut) == [ReplyCut(ReplyId(1, 1), heard, cut_ms, "unheard")]
+    assert record.words is not None
+    assert record.words.assistant == heard
+    assert record.outcome == ("answered" if heard else "failed")
+    assert [event.name for event in record.events].count("unheard") == 1
+    assert (PARTLY_HEARD.format(s=1.2 - since / 24_000) in performance.troubles) == bool(heard)
+    assert (record.response_latency_ms is None) == (not heard)
+
+
+def test_a_hole_in_the_midst_is_a_hole_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    performance, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
+    assert (answered(performance).text, answered(performance).complete) == ("It … ten o'clock. Anything else?", False)
+    assert performance.told(ReplyCut) == []
+    assert performance.troubles == [PARTLY_HEARD.format(s=0.2)]
+
+
+def test_who_speaks_while_nothing_can_be_heard_interrupts_and_the_deed_stays_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer was not heard, and is not remembered; what it has done is not undone by the next words."""
+    monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
+    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
+    scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
+    scene.deeds = Deeds(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
+    performance = scene.perform()
+    said = [item.text for item in performance.conversation.items if isinstance(item, Said | Answered)]
+    assert said == ["what time is it", "", "hello", ""]
+    assert performance.records[0].outcome == "interrupted"
+    assert scene.deeds.gain_db == 6.0
 
 
 def test_what_no_loudspeaker_plays_is_no_audible_reply(monkeypatch: pytest.MonkeyPatch) -> None:

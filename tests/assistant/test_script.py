@@ -36,6 +36,17 @@ def test_the_text_is_cut_after_the_last_whole_word() -> None:
     assert made.samples == 900
 
 
+def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
+    made = script()
+    assert made.text_heard(900, [(150, 900)]) == "It"
+    assert made.text_heard(900, [(0, 900)]) == ""
+    assert made.text_heard(900, [(100, 450)]) == "It … Anything else?"
+    assert made.text_heard(900, [(0, 50), (250, 300)]) == "… is … Anything else?"
+    assert made.text_heard(900, [(450, 505)]) == "It is ten. Anything else?"  # a pause between two words
+    assert made.all_heard(900, [(450, 505)])
+    assert not made.all_heard(900, [(880, 900)])
+
+
 def test_what_is_spoken_otherwise_is_remembered_as_it_was_written() -> None:
     made = Script()
     written, said = "It is 12 km away.", "It is twelve kilometers away."

@@ -73,9 +73,12 @@ def test_words_are_made_fit_and_partials_left_out() -> None:
         plain.show(TurnTaken(1, "\x1b[2Jhi\nthere", True, None, 1.0, "spoken"))
         plain.show(UnitSpoken(ReplyId(1, 1), "[bold]a[/]\x07"))
         plain.show(ReplyCut(ReplyId(1, 1), "a", 100.0, "voice"))
+        plain.show(ReplyCut(ReplyId(1, 1), "a", 100.0, "unheard"))
+        plain.show(ReplyCut(ReplyId(1, 1), "", 0.0, "unheard"))
 
     printed, _ = talked("", converse)
     assert printed[:3] == ["you: [2Jhi there (roughly)", "repartee: [bold]a[/]", "repartee: (interrupted)"]
+    assert printed[3:5] == ['repartee: (heard: "a")', "repartee: (not heard)"]
 
 
 def test_commands() -> None:

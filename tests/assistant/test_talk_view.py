@@ -1,8 +1,9 @@
 """What the screen says, fact by fact."""
 
 from dataclasses import replace
-from typing import get_args
+from typing import Literal, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,9 +94,10 @@ def test_the_word_being_spoken_is_lit_and_what_follows_is_not_yet_heard() -> Non
     assert [(entry.lit, entry.unheard_from) for entry in view.entries] == [(None, None)]
 
 
-def test_an_interruption_says_what_was_not_heard() -> None:
-    view = told(begun(), UnitSpoken(REPLY, "one two three"), ReplyCut(REPLY, "one two", 700.0, "voice"))
-    assert [(entry.unheard_from, entry.mark) for entry in view.entries] == [(7, "interrupted")]
+@pytest.mark.parametrize(("why", "mark"), [("voice", "interrupted"), ("unheard", "not heard")])
+def test_an_interruption_says_what_was_not_heard(why: Literal["voice", "unheard"], mark: str) -> None:
+    view = told(begun(), UnitSpoken(REPLY, "one two three"), ReplyCut(REPLY, "one two", 700.0, why))
+    assert [(entry.unheard_from, entry.mark) for entry in view.entries] == [(7, mark)]
     view.ask(replace(STATUS, played_ms=100.0))
     assert [entry.lit for entry in view.entries] == [None]
 

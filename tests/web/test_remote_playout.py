@@ -1,5 +1,7 @@
 """When a reply became audible here, and how much of it was heard."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,3 +58,18 @@ def test_a_silent_reply_is_never_audible() -> None:
     played.came(np.zeros(4800, np.int16), 0.0)
     assert not played.took(4800, 1.0, finished=True)
     assert played.audible_s is None
+
+
+def test_where_the_loudspeaker_left_and_whether_it_came_back_is_known() -> None:
+    played = Played()
+    played.came(reply(), 0.0)
+    played.took(2400, 1.0, finished=False)
+    assert played.lost_at is None
+    played.took(4800, math.inf, finished=False)
+    played.took(7200, math.inf, finished=False)
+    assert played.lost_at == 2400
+    played.took(8400, 2.0, finished=False)
+    assert played.lost_at is None
+    played.took(12_000, math.inf, finished=False)
+    played.took(12_000, math.inf, finished=True)
+    assert played.lost_at == 8400

@@ -1,8 +1,9 @@
 """Whole conversations between this client and the real server on loopback; engines are scripts, time is real."""
 
 import asyncio
+import math
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,7 @@ from served import ScriptedWorkshop, Served, eventually, served, settings_for
 from assistant.facts import Fact, ReplyBegun, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsPlaced
 from audio.level import audible_onset
 from audio.speaker import WavSpeaker
-from audio.units import REPLY_RATE_HZ, Pcm
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from web.remote_address import address_of
 from web.remote_talk import SENT_AGAIN, TOO_SHORT, RemoteTalk
 
@@ -163,6 +164,35 @@ def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path)
     one = run(tmp_path, [], course)
     assert [taken.text for taken in one.of(TurnTaken)] == ["hello", "and again"]
     assert SENT_AGAIN in one.troubles
+
+
+@pytest.mark.parametrize("interrupts", [False, True])
+def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
+) -> None:
+    """It leaves for good after 700 ms: three words were heard whole."""
+
+    async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
+        told = one.talk.speaker.on_played
+
+        def gone(key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+            told(key, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
+
+        one.talk.speaker.on_played = gone
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        if interrupts:
+            await eventually(lambda: (one.talk.mouth.played_ms or 0) > 1200)
+            one.talk.interrupt()
+        await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyCut)))
+        await asyncio.sleep(0.1)
+        one.talk.type("go on")
+        await eventually(lambda: len(workshop.models[0].asked) == 2)
+        said = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        assert said == ["One two three."]
+
+    one = run(tmp_path, [], course, answers=(TEN, "Yes."))
+    assert [(cut.why, cut.heard) for cut in one.of(ReplyCut)][:1] == [("unheard", "One two three.")]
 
 
 def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
