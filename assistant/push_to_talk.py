@@ -2,7 +2,7 @@
 
 The key is pressed and let go at a moment of the event loop, the sound of that moment arrives later. So both are
 positions on the microphone's line: what lies before the press or after the release is silence to whoever listens, and
-the turn ends with the frame that brings the release, not sooner.
+the turn ends with the frame that brings the release, not sooner. Who lets go in the midst of a word is heard out.
 """
 
 from collections import deque
@@ -13,10 +13,17 @@ import numpy as np
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.vad import Voicing
 
 SHORTEST = samples_of_ms(100)
 """A key that is held for less was touched by accident, or to interrupt: that is no turn. One that is let go for less
 was held."""
+
+TAIL = samples_of_ms(300)
+"""So much after the release is heard at most, of a voice that sounds at the release. A syllable takes 200 ms."""
+
+VOICED = 0.5
+"""A frame of at least this probability is of a word: of one that has just begun a detector says so before it opens."""
 
 LATE = samples_of_ms(200)
 """A detector that has heard nobody by the release may still be about to: a word just before it takes that long."""
@@ -34,6 +41,7 @@ class TalkKey:
 
     _pressed: Samples | None = None
     _released: Samples | None = None
+    _tail: bool = False  # what sounded at the release still does
     _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))  # let go in between
 
     @property
@@ -64,12 +72,27 @@ class TalkKey:
             self._released = at
 
     def heard(self, frame: Frame) -> Frame:
-        """The frame if the key was held during any of it, else silence in its place."""
-        begins, ends = self._pressed, self._released
-        held = begins is not None and frame.end > begins and (ends is None or frame.start < ends)
-        if held and not any(frame.start >= let_go and frame.end <= pressed for let_go, pressed in self._gaps):
+        """The frame if the key was held during any of it, or is let go in the midst of a word; else silence."""
+        begins, up = self._pressed, self._up_at(frame.start, frame.end)
+        if begins is not None and frame.end > begins and (up is None or self._tail):
             return frame
         return Frame(frame.start, _SILENCE, invented=True)
+
+    def judged(self, at: Samples, voicing: Voicing) -> None:
+        """What the detector says of the frame up to `at`: is a release in the midst of a word, and is that over?"""
+        pressed, released = self._pressed, self._up_at(at, at)
+        if pressed is None or released is None or released - pressed < SHORTEST:
+            self._tail = False
+            return
+        going_on = self._tail or at - released < FRAME_SAMPLES
+        self._tail = going_on and voicing.probability >= VOICED and at < released + TAIL
+
+    def _up_at(self, start: Samples, end: Samples) -> Samples | None:
+        """Since when the key is up where this stretch of the line lies; None where it is held."""
+        for let_go, pressed in self._gaps:
+            if start >= let_go and end <= pressed:
+                return let_go
+        return self._released if self._released is not None and start >= self._released else None
 
     def due(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
         """What is due once the line has come this far; the key is free again where anything is.
@@ -79,7 +102,7 @@ class TalkKey:
             onset: Where the speech that is being heard began; None where nobody speaks.
         """
         pressed, released = self._pressed, self._released
-        if pressed is None or released is None or at < released + (LATE if onset is None else 0):
+        if pressed is None or released is None or self._tail or at < released + (LATE if onset is None else 0):
             return None
         self._pressed = self._released = None
         # Speech from before the press is a turn that was let go too soon: it goes on, and ends with this.

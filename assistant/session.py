@@ -239,7 +239,10 @@ class Session:
         self._at = frame.end
         if self.turns.floor is Floor.REPLY:
             self.attention.replying(self._at)
-        self._tell(Heard(frame.end, self._listening.hear(frame)))
+        voicing = self._listening.hear(frame)
+        if self.key is not None:
+            self.key.judged(frame.end, voicing)
+        self._tell(Heard(frame.end, voicing))
         if self.key is not None:
             self._let_go(self.key)
         for announcement in self.engines.deeds.due(self._now_s()):

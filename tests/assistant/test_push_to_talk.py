@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from assistant.push_to_talk import LATE, SHORTEST, TalkKey
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import Voicing
 
 LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
 
@@ -86,6 +87,40 @@ def test_a_release_without_a_press_is_nothing() -> None:
     key = TalkKey()
     key.release(at(3))
     assert key.due(at(30), at(2)) is None
+
+
+def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
+    """Which of the frames behind a release at frame 50 are heard; the first probability is of the frame before it."""
+    key, passed = TalkKey(), []
+    key.press(at(pressed))
+    key.release(at(50))
+    for number, probability in enumerate(probabilities, start=49):
+        passed.append(bool(key.heard(frame(number)).pcm.any()))
+        key.judged(at(number + 1), Voicing(speaking=False, edge=Samples(0), probability=probability))
+        if key.due(at(number + 1), at(48)) is not None:
+            break
+    return passed[1:]
+
+
+def test_a_word_that_is_cut_off_by_the_release_is_heard_to_its_end() -> None:
+    assert tail(0.9, 0.9, 0.9, 0.1, 0.9) == [True, True, True]
+    assert tail(*[0.9] * 40) == [True] * 15, "300 ms at most"
+
+
+def test_a_word_that_is_cut_off_is_heard_out_also_where_the_key_is_pressed_again_meanwhile() -> None:
+    key, passed = TalkKey(), []
+    key.press(at(0))
+    key.release(at(50))
+    key.press(at(60))
+    for number, probability in enumerate([0.9] * 5 + [0.1] * 4 + [0.9] * 4, start=49):
+        passed.append(bool(key.heard(frame(number)).pcm.any()))
+        key.judged(at(number + 1), Voicing(speaking=True, edge=Samples(0), probability=probability))
+    assert passed == [True] * 6 + [False] * 5 + [True] * 2
+
+
+def test_who_is_silent_at_the_release_is_not_listened_to_any_more() -> None:
+    assert tail(0.1, 0.9, 0.9) == []
+    assert tail(*[0.9] * 40, pressed=47) == [], "a touch is no turn"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["press", "release", "frame"]), st.integers(0, 3)), max_size=60))

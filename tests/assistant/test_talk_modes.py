@@ -240,6 +240,28 @@ def test_what_was_said_up_to_the_release_is_in_the_turn_however_late_it_comes(la
     assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
 
 
+@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
+def test_a_word_that_begins_just_before_the_release_is_not_lost(begins_ms: int) -> None:
+    """One of 250 ms; the key is let go at 1960, the reply waits for no more than the end of the word."""
+    says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
+    rehearsal = Rehearsal(says, turns=HELD, key=TalkKey())
+    rehearsal.transcriber.word_by_word = True
+    held(rehearsal, (900, 1960))
+    performance = rehearsal.perform()
+    assert said(performance) == ["lights on"]
+    assert performance.records[0].endpoint_ms == pytest.approx(begins_ms + 250, abs=41)
+
+
+def test_of_a_voice_that_goes_on_after_the_release_no_more_than_a_word_is_heard() -> None:
+    says = [Says(1000, 1900, "what time is it"), Says(1900, 4900, "none of this is meant for anybody here")]
+    rehearsal = Rehearsal(says, turns=HELD, key=TalkKey())
+    rehearsal.transcriber.word_by_word = True
+    held(rehearsal, (900, 1900))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it none"]  # 375 ms each
+    assert performance.records[0].endpoint_ms == pytest.approx(2200, abs=41)
+
+
 def test_a_touch_is_no_turn_but_stops_a_reply() -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
