@@ -23,6 +23,7 @@ from assistant.turn_events import (
     Effect,
     Effects,
     Interrupt,
+    NothingSaid,
     OpenSegment,
     Prepare,
     ReplyId,
@@ -165,14 +166,24 @@ class FloorState:
         return reply.forgiven()
 
     def cut(self, reply: FloorReply, why: Literal["requested", "client"]) -> Effects:
-        """The reply ends here, and whoever speaks into it is not listened to."""
+        """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""
         self.reply = None
         if why == "requested":
             self._announce_again(reply)
         forgiven: Effects = ()
-        if reply.challenge is not None:
+        if reply.challenge is not None and not reply.challenge.kept:
             forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
         return (*forgiven, Interrupt(reply.reply, why))
+
+    def set_aside(self, turn: OpenTurn, at: Samples) -> tuple[Challenge, Effects]:
+        """Another reply is asked for in the midst of a turn: what was said is listened to beside it, and answered then.
+
+        The turn as such is over: it is another one that will be behind the reply.
+        """
+        self.turn = None
+        dropped = turn.drop_attempts("requested")
+        kept = Challenge(turn.segment, turn.onset, turn.speech_end, kept=True)
+        return kept, (*dropped, NothingSaid(turn.number, at, turn.speech_end, "requested"))
 
     def _announce_again(self, reply: FloorReply) -> None:
         if reply.announcement and not reply.words_heard:

@@ -17,6 +17,8 @@ class Challenge:
     """Voice during a reply, not yet decided.
 
     Attributes:
+        kept: It was a turn already when somebody asked for this reply, by typing: its words are a turn behind it, and
+            what goes on of it interrupts nothing. Voice that begins anew may.
         speech_end: Should nothing more come.
         backchannel: As far as its words are known, it only shows that somebody listens.
         sure_ms: How much of it was surely voice.
@@ -28,6 +30,7 @@ class Challenge:
     backchannel: bool = False
     ducked: bool = False
     sure_ms: float = 0.0
+    kept: bool = False
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
@@ -85,6 +88,20 @@ class FloorReply:
     def unducked(self) -> Effects:
         """It swells up again, if it was lowered."""
         return (Unduck(self.reply),) if self.challenge is not None and self.challenge.ducked else ()
+
+    def hushed(self) -> Effects:
+        """The voice beside it pauses, and is kept: it swells up again."""
+        unducked = self.unducked()
+        if self.challenge is not None:
+            self.challenge.ducked, self.challenge.sure_ms = False, 0.0
+        return unducked
+
+    def lowered(self) -> Effects:
+        """The voice beside it begins anew."""
+        if self.challenge is None or self.challenge.ducked:
+            return ()
+        self.challenge.ducked = True
+        return (Duck(self.reply),)
 
     def forgiven(self) -> Effects:
         """The voice into it was nothing."""

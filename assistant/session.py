@@ -199,7 +199,8 @@ class Session:
     def type(self, text: str) -> bool:
         """The person types instead of speaking: a reply that plays is cut. False where there is nothing in it.
 
-        Behind words that are spoken but not yet known it waits until they are.
+        Behind words that are spoken but not yet known it waits until they are. In the midst of speech it is answered
+        at once, and what is being said is a turn behind that.
         """
         if not text.strip():
             return False
@@ -266,8 +267,11 @@ class Session:
         self._take_typed()
 
     def _take_typed(self) -> None:
-        """Typed text enters the history in its turn, behind what was spoken before."""
+        """Typed text enters the history in its turn, behind what was spoken before and before what is being said."""
         if not self._typed or self.turns.floor is Floor.ENDED:
+            return
+        if self.turns.floor is Floor.USER and not self._listening.meant:
+            self._tell(Cleared(self._at))  # for somebody else, and stays so: a reply opens the window to what is said
             return
         while self._typed:
             self.conversation.insert(Said(self.conversation.reserve(), self._typed.popleft(), spoken=False))

@@ -17,13 +17,16 @@ People who go on:
     before the commit                     Drop       the attempt never was; the turn goes on
     after it, less than a word was heard  Retract    the reply is cancelled; the turn goes on, words joined
     after a word or more was heard        Interrupt  the reply is cut at that word; a new turn
+
+A reply that is asked for in the midst of speech (somebody types) is begun at once. The speech is listened to beside it,
+and is a turn of its own when the reply is over.
 """
 
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from assistant.floor import Floor, FloorState
-from assistant.floor_reply import FloorReply
+from assistant.floor_reply import Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
 from assistant.turn_end import Estimate, hangover_ms
 from assistant.turn_events import (
@@ -216,6 +219,7 @@ class Turns:
         if (
             reply is None
             or challenge is None
+            or challenge.kept
             or not (self._interruptible or called)
             or words.segment != challenge.segment
             or not words.text
@@ -235,14 +239,24 @@ class Turns:
                 return self._challenged(reply, at, voicing)
             return self._watch_reply(reply, at)
         challenge.goes_on(at, voicing)
-        if not self._interruptible:
-            # Where the client ends turns it may still submit what was said meanwhile.
-            if voicing.speaking or settings.manual or settings.held:
-                return self._watch_reply(reply, at)
-            return self._state.forgive(reply, voicing.edge)
+        if challenge.kept:
+            return self._heard_beside(reply, challenge, at, voicing)
+        # Where the client ends turns it may still submit what was said meanwhile.
+        if not self._interruptible and (voicing.speaking or settings.manual or settings.held):
+            return self._watch_reply(reply, at)
         if not voicing.speaking:
             return self._state.forgive(reply, voicing.edge)
         return self._state.take(reply, challenge, at, settings) if challenge.is_sure(voicing, settings) else ()
+
+    def _heard_beside(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
+        """The reply was asked for in the midst of their words: only who speaks up anew interrupts it."""
+        anew = voicing.speaking and voicing.edge >= self._state.used_until
+        if not anew or not self._interruptible:
+            return (*reply.hushed(), *self._watch_reply(reply, at))
+        sure = challenge.is_sure(voicing, self.settings)
+        if sure or not reply.audible:
+            return self._state.take(reply, challenge, at, self.settings)
+        return reply.lowered()
 
     def _challenged(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         segment = self._state.segment_at(voicing.edge, self.settings)
@@ -290,14 +304,20 @@ class Turns:
             return ()
         unheard = "" if reply is None or reply.words_heard else reply.announcement
         effects = state.cut(reply, "requested") if reply is not None else ()
+        kept = reply.challenge if reply is not None and reply.challenge is not None and reply.challenge.kept else None
         if turn is not None:
-            effects += state.abandon(turn, event.at, "requested")
+            kept, set_aside = state.set_aside(turn, event.at)
+            effects += set_aside
         state.used(event.at)
         if event.origin == "requested":
-            return (*effects, *state.request(event.at))
-        if unheard:
-            state.announcements.remove(unheard)  # it is what is said again
-        return (*effects, *state.recite(event.at, event.origin, event.text, announcement=unheard))
+            effects += state.request(event.at)
+        else:
+            if unheard:
+                state.announcements.remove(unheard)  # it is what is said again
+            effects += state.recite(event.at, event.origin, event.text, announcement=unheard)
+        if state.reply is not None:
+            state.reply.challenge = kept
+        return effects
 
     def _answer_after_all(self, turn: OpenTurn, at: Samples) -> Effects:
         """An answer is asked for while the turn's words are still to come: they are what it answers."""
@@ -347,4 +367,10 @@ class Turns:
         return state.answer_earlier(turn, at) if turn.owed else state.abandon(turn, at, "cleared")
 
     def _cancelled(self) -> Effects:
-        return () if self._state.reply is None else self._state.cut(self._state.reply, "client")
+        reply = self._state.reply
+        if reply is None:
+            return ()
+        cut, challenge = self._state.cut(reply, "client"), reply.challenge
+        if challenge is None or not challenge.kept:
+            return cut
+        return (*cut, *self._state.hand_over(challenge, self.settings))

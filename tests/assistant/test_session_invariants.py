@@ -241,6 +241,23 @@ def test_open(
     check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms), acts))
 
 
+@settings(max_examples=40)
+@given(
+    st.integers(2, 12), st.lists(st.integers(0, 11), min_size=1, max_size=4), delays_ms, st.sampled_from([None, 60.0])
+)
+def test_no_spoken_word_is_lost_to_typed_ones(
+    words: int, typed_at: list[int], delay_ms: float, speculate_ms: float | None
+) -> None:
+    """Typed at any moment of one utterance, also more than once: every word is there once, and answered."""
+    spoken = people([(words, 1)])
+    moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
+    acts = [Done(at_ms, "type") for at_ms in moments]
+    watched = Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms), acts)
+    check(watched)
+    said = [item.text for item in watched.performance.conversation.items if isinstance(item, Said) and item.spoken]
+    assert " ".join(said) == spoken[0].words
+
+
 @settings(max_examples=30)
 @given(
     says,

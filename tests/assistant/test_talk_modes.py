@@ -340,6 +340,37 @@ def test_typed_text_is_answered_and_is_no_latency() -> None:
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 
 
+@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500])
+def test_typed_in_the_midst_of_speech_is_answered_at_once_and_the_words_are_a_turn_behind_it(typed_ms: int) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]
+    )
+    rehearsal.transcriber.word_by_word = True
+    rehearsal.at(typed_ms, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["and the sky", "what time is it in london now"]
+    assert asked(rehearsal) == ["and the sky", "what time is it in london now"]
+    assert performance.units == ["Blue.", "As ever.", "It is ten."]
+    sound_ms = performance.sound_from_ms()
+    assert sound_ms is not None
+    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it waits for nobody"
+    outcomes = [record.outcome for record in performance.records]
+    assert outcomes == ["requested", "answered", "answered"]
+    assert performance.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
+
+
+def test_what_is_said_to_somebody_else_while_one_types_is_not_kept() -> None:
+    """The window that the reply opens is not for what began before it."""
+    rehearsal = Rehearsal(
+        [Says(500, 2600, "did you see the match")],
+        attention=Attention(WakePhrase("hey computer"), samples_of_s(8.0)),
+    )
+    rehearsal.at(1500, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["and the sky"]
+    assert len(rehearsal.model.asked) == 1
+
+
 def test_typed_behind_words_that_are_still_to_come_keeps_the_order() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
     rehearsal.transcriber.delay_ms = 800

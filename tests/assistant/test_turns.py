@@ -447,6 +447,71 @@ def test_a_request_takes_the_floor() -> None:
     )
 
 
+def test_a_request_in_the_midst_of_speech_is_answered_and_what_is_said_is_a_turn_behind_it() -> None:
+    scene = Scene()
+    scene.voice(500)
+    typed, spoken = ReplyId(2, 1), ReplyId(3, 1)
+    assert scene.tell(Asked(at(500), "requested")) == (
+        NothingSaid(1, at(500), at(500), "requested"),
+        Prepare(typed, ""),
+        Commit(typed, "", "", None, origin="requested"),
+    )
+    assert scene.voice(500) == (), "what goes on interrupts nothing"
+    scene.playing(typed, 1)
+    assert scene.voice(500) == ()
+    assert scene.silence(400) == (), "and is not forgiven where it pauses"
+    assert scene.tell(ReplyEnded(at(1900), typed)) == (Started(3, at(0)),)
+    assert scene.silence(20) == (Transcribe(spoken, SegmentId(0), at(1500)), Endpoint(3))
+    assert scene.transcribed(spoken, "what time is it") == (
+        Prepare(spoken, "what time is it", "what time is it"),
+        Commit(spoken, "what time is it", "what time is it", at(1500)),
+        CloseSegment(SegmentId(0), 3),
+    )
+
+
+def test_who_speaks_up_anew_interrupts_it_and_nothing_said_before_is_lost() -> None:
+    scene = Scene()
+    scene.voice(500)
+    scene.tell(Asked(at(500), "requested"))
+    typed = ReplyId(2, 1)
+    scene.voice(200)
+    scene.silence(400)
+    scene.playing(typed, 1)
+    assert scene.voice(40) == (Duck(typed),)
+    assert scene.silence(200) == (Unduck(typed),)
+    assert scene.voice(280) == (Duck(typed),)
+    assert scene.voice(20) == (Interrupt(typed), Started(3, at(0)))
+    scene.silence(400)
+    assert Commit(ReplyId(3, 1), "a b", "a b", at(1640)) in scene.transcribed(ReplyId(3, 1), "a b")
+
+
+def test_before_it_is_heard_who_goes_on_is_answered_with_it() -> None:
+    scene = Scene()
+    scene.voice(500)
+    scene.tell(Asked(at(500), "requested"))
+    scene.silence(200)
+    assert scene.voice(20) == (Retract(ReplyId(2, 1)), Started(2, at(0)))
+    scene.silence(400)
+    again = ReplyId(2, 2)
+    assert Commit(again, "hello", "hello", at(720)) in scene.transcribed(again, "hello")
+
+
+def test_what_is_said_is_kept_behind_many_requests_and_behind_one_that_is_stopped() -> None:
+    scene = Scene()
+    scene.voice(500)
+    scene.tell(Asked(at(500), "requested"))
+    scene.voice(100)
+    assert scene.tell(Asked(at(600), "requested")) == (
+        Interrupt(ReplyId(2, 1), "requested"),
+        Prepare(ReplyId(3, 1), ""),
+        Commit(ReplyId(3, 1), "", "", None, origin="requested"),
+    )
+    assert scene.tell(Cancelled(at(600))) == (Interrupt(ReplyId(3, 1), "client"), Started(4, at(0)))
+    scene.voice(100)
+    scene.silence(400)
+    assert Commit(ReplyId(4, 1), "hello", "hello", at(700)) in scene.transcribed(ReplyId(4, 1), "hello")
+
+
 def test_a_request_that_was_retracted_is_still_answered() -> None:
     scene = Scene()
     scene.tell(Asked(at(0), "requested"))
