@@ -24,6 +24,13 @@ _LATE_FRAMES = 5
 """A card that takes its blocks just in time has told of nothing so far ahead: after so many frames without the whole
 reference the lead becomes smaller."""
 
+_SPARE_MS = 10.0
+_SPARE_FRAMES = 100
+"""Two seconds in which always so much more had been told than was asked for: another card, or one that has settled.
+Then the lead becomes larger again, at once and not bit by bit: the canceller has to find every change."""
+_MOST_SPARE_FRAMES = 3000
+"""Every time that was too much it waits for twice as long, up to a minute: cards whose word changes do not swing it."""
+
 _STEP_MS = 10
 _STEP_SAMPLES = MIC_RATE_HZ * _STEP_MS // 1000
 
@@ -51,7 +58,7 @@ class EchoCanceller:
 
     Attributes:
         delay_ms: How much before it leaves the reference is given, as the canceller is told. It becomes smaller where a
-            card tells of its blocks too late for it.
+            card tells of its blocks too late for it, and larger again where one tells of them in time.
         reference: What was told of the loudspeaker; its counts are for the trace.
     """
 
@@ -66,6 +73,9 @@ class EchoCanceller:
         self.delay_ms = LEAD_MS
         self.reference = ReferenceLine()
         self._late_frames = 0
+        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._wait_frames = _SPARE_FRAMES
+        self._raised = False
         self._module, self._frame_type = _load(noise_suppression=noise_suppression, gain_control=gain_control)
         self._module.set_stream_delay_ms(round(self.delay_ms))
 
@@ -78,8 +88,10 @@ class EchoCanceller:
         if pcm.shape != (FRAME_SAMPLES,):
             raise ValueError(f"a frame holds {FRAME_SAMPLES} samples, this one {pcm.shape}: cut it at the border")
         late_before = self.reference.late_samples
-        reference = self.reference.read(captured_s + self.delay_ms / 1000, FRAME_SAMPLES)
+        leaves_s = captured_s + self.delay_ms / 1000
+        reference = self.reference.read(leaves_s, FRAME_SAMPLES)
         self._follow(self.reference.late_samples - late_before)
+        self._lead_again(leaves_s + FRAME_MS / 1000)
         cleaned = np.empty(FRAME_SAMPLES, np.int16)
         for at in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
             step = slice(at, at + _STEP_SAMPLES)
@@ -109,9 +121,30 @@ class EchoCanceller:
         if self._late_frames < _LATE_FRAMES or self.delay_ms <= LEAST_LEAD_MS:
             return
         self._late_frames = 0
+        if self._raised:
+            self._raised, self._wait_frames = False, min(2 * self._wait_frames, _MOST_SPARE_FRAMES)
         late_ms = min(ms_of_samples(late_samples), FRAME_MS) + _LOWER_MS
-        self.delay_ms = max(self.delay_ms - late_ms, LEAST_LEAD_MS)
-        self._module.set_stream_delay_ms(round(self.delay_ms))
+        self._lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
+
+    def _lead_again(self, until_s: float) -> None:
+        """Give the reference sooner where the card tells of it in time again; it was asked for up to `until_s`."""
+        told_s = self.reference.ends_s
+        if self.delay_ms >= LEAD_MS or told_s is None:
+            return
+        spare_ms = (told_s - until_s) * 1000
+        if spare_ms < _SPARE_MS:
+            self._spare_frames, self._least_spare_ms = 0, np.inf
+            return
+        self._spare_frames += 1
+        self._least_spare_ms = min(self._least_spare_ms, spare_ms)
+        if self._spare_frames >= self._wait_frames:
+            self._raised = True
+            self._lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
+
+    def _lead(self, delay_ms: float) -> None:
+        self.delay_ms = delay_ms
+        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._module.set_stream_delay_ms(round(delay_ms))
 
 
 def _load(*, noise_suppression: bool, gain_control: bool) -> "tuple[AudioProcessingModule, type[AudioFrame]]":

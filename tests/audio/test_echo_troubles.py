@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ def scene(
     closed: Callable[[float], bool] = lambda _at_s: False,
     other: tuple[float, Room, float] | None = None,
     late: Callable[[float], float] = lambda _at_s: 0.0,
+    ahead_s: float = 0.06,
 ) -> list[float]:
     """Return loss in dB, second by second, of a reply nobody speaks into.
 
@@ -42,8 +44,9 @@ def scene(
         closed: Whether the microphone is closed at that time.
         other: From this second on another loudspeaker plays, in another room; it told of its blocks so much sooner.
         late: By how much the block that leaves then is said to leave too late.
+        ahead_s: How much before the frame is given blocks are told.
     """
-    air, ahead_s = Air(PLAIN), 0.06
+    air = Air(PLAIN)
     number_of_block = 0
     raw, cleaned = np.zeros(int(seconds * MIC_RATE_HZ)), np.zeros(int(seconds * MIC_RATE_HZ))
     for number in range(int(seconds / FRAME_S)):
@@ -82,6 +85,35 @@ def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
     losses = scene(canceller, 9.0, other=(4.0, elsewhere, ahead_s))
     assert min(losses[2:4]) >= 20
     assert min(losses[6:]) >= 20
+
+
+@pytest.mark.parametrize("delay_ms", [40, 5, -5])
+def test_a_card_that_tells_of_its_blocks_in_time_again_has_the_whole_lead_again(delay_ms: float) -> None:
+    """The first one takes them just in time; the second plays them about when it says: that the lead is for."""
+    canceller = EchoCanceller()
+    losses = scene(canceller, 4.0, ahead_s=0.02)
+    assert losses[3] >= 20
+    assert canceller.delay_ms < 20
+    canceller = EchoCanceller()
+    other = (4.0, Room(gain_db=-10.0, delay_ms=delay_ms, noise_dbfs=-80), 0.06)
+    losses = scene(canceller, 10.0, ahead_s=0.02, other=other)
+    assert canceller.delay_ms == LEAD_MS
+    assert min(losses[8:]) >= 20
+
+
+def test_a_card_whose_word_swings_swings_the_lead_ever_less() -> None:
+    """Four seconds in time, and one that is not."""
+    canceller = EchoCanceller()
+    leads = []
+    for number in range(50 * 60):
+        start_s = number * FRAME_S
+        told_s = start_s + FRAME_S + (0.02 if start_s % 5 >= 4 else 0.06)
+        while (canceller.reference.ends_s or 0.0) < told_s:
+            canceller.heard(np.zeros(BLOCK, np.int16), REPLY_RATE_HZ, canceller.reference.ends_s or 0.0)
+        canceller.clean(np.zeros(FRAME_SAMPLES, np.int16), start_s)
+        leads.append(canceller.delay_ms)
+    raised = [after > before for before, after in pairwise(leads)]
+    assert 1 <= sum(raised) <= 3
 
 
 @pytest.mark.parametrize("closed_s", [0.1, 2.0])
