@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Samples
+from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, Samples
 
 BLOCK_SAMPLES = MIC_RATE_HZ * 5 // 1000
 BLOCKS_PER_FRAME = FRAME_SAMPLES // BLOCK_SAMPLES
 HISTORY_BLOCKS = 32 * BLOCKS_PER_FRAME
+MOST_FRAMES = 10
+"""That can be taken at once."""
 SILENCE_DB = -100.0
 
 # Levels are of x[n] - x[n-4]: nothing of a DC offset, 22 dB less of 50 Hz hum and much less of wind and traffic,
@@ -32,26 +34,35 @@ class LevelHistory:
         """Forget everything heard."""
         self.frame_db = SILENCE_DB
         self._levels_db = np.full(HISTORY_BLOCKS, SILENCE_DB, dtype=np.float32)
-        self._samples = np.zeros(_LAG_SAMPLES + FRAME_SAMPLES, dtype=np.float32)
+        self._samples = np.zeros(_LAG_SAMPLES + MOST_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._end = Samples(0)
         self._fresh = True
 
     def push(self, frame: Frame) -> None:
         """Take the next frame."""
-        samples = self._samples
-        samples[:_LAG_SAMPLES] = samples[-_LAG_SAMPLES:]
-        samples[_LAG_SAMPLES:] = frame.pcm
+        self.take(frame.pcm, frame.end)
+
+    def take(self, pcm: Pcm, end: Samples) -> list[float]:
+        """Take the samples of the next frames, at most MOST_FRAMES, which end at `end`; the level of each in dBFS."""
+        samples = self._samples[: _LAG_SAMPLES + len(pcm)]
+        samples[_LAG_SAMPLES:] = pcm
         if self._fresh:  # before the first sample lies that sample, not a step up from zero
             samples[:_LAG_SAMPLES] = samples[_LAG_SAMPLES]
             self._fresh = False
-        blocks = (samples[_LAG_SAMPLES:] - samples[:-_LAG_SAMPLES]).reshape(BLOCKS_PER_FRAME, BLOCK_SAMPLES)
-        # One call for the four sums, and floats from here on: of numpy's price most is per call.
+        blocks = (samples[_LAG_SAMPLES:] - samples[:-_LAG_SAMPLES]).reshape(-1, BLOCK_SAMPLES)
+        samples[:_LAG_SAMPLES] = samples[-_LAG_SAMPLES:]
+        # One call for the sums of all blocks, and floats from here on: of numpy's price most is per call.
         powers = [energy * _POWER_OF_ENERGY + 1e-10 for energy in np.einsum("ij,ij->i", blocks, blocks).tolist()]
         levels_db = self._levels_db
-        levels_db[:-BLOCKS_PER_FRAME] = levels_db[BLOCKS_PER_FRAME:]
-        levels_db[-BLOCKS_PER_FRAME:] = [10 * math.log10(power) for power in powers]
-        self.frame_db = 10 * math.log10(sum(powers) / BLOCKS_PER_FRAME)
-        self._end = frame.end
+        levels_db[: -len(powers)] = levels_db[len(powers) :]
+        levels_db[-len(powers) :] = [10 * math.log10(power) for power in powers]
+        frames_db = [
+            10 * math.log10(sum(powers[at : at + BLOCKS_PER_FRAME]) / BLOCKS_PER_FRAME)
+            for at in range(0, len(powers), BLOCKS_PER_FRAME)
+        ]
+        self.frame_db = frames_db[-1]
+        self._end = end
+        return frames_db
 
     def onset(self, raw: Samples, threshold_db: float, reach_samples: int, gap_samples: int) -> Samples:
         """The first sound of the stretch that holds `raw`.

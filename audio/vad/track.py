@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from audio.errors import VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
 from audio.vad.gate import NoiseGate
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings
-from audio.vad.level import LevelHistory
+from audio.vad.level import MOST_FRAMES, LevelHistory
 
 # How far sound is followed back from where a detector fired: an "s" or "f" before the first vowel. The gap is a
 # plosive's closure.
@@ -36,11 +38,14 @@ class TrackSettings:
     end_bias_ms: float
 
 
+_Waiting = tuple[bool, bool]
+"""Of a frame whose level is still to be taken: the border put it in; somebody was speaking when it came."""
+
+
 class SpeechTrack:
     """Speech or silence since when, frame by frame. Call `push`, then `step` for each score, then `voicing`.
 
-    Attributes:
-        loud: Whether the newest frame stands clear of the noise floor.
+    Levels are taken of several frames at once, when somebody asks: an edge is to be dated, or whether it is loud.
     """
 
     def __init__(self, settings: TrackSettings) -> None:
@@ -48,6 +53,8 @@ class SpeechTrack:
         self._levels = LevelHistory()
         self._gate = NoiseGate(settings.margin_db)
         self._hysteresis = Hysteresis(settings.hysteresis)
+        self._sound = np.zeros(MOST_FRAMES * FRAME_SAMPLES, np.int16)
+        self._waiting: list[_Waiting] = []  # what is known of the frames in `_sound`
         self.reset()
 
     def reset(self) -> None:
@@ -55,7 +62,8 @@ class SpeechTrack:
         self._levels.reset()
         self._gate.reset()
         self._hysteresis.reset()
-        self.loud = False
+        self._waiting.clear()
+        self._loud = False
         self._edge = Samples(0)
         self._peak_db = 0.0
         self._heard_until: Samples | None = None
@@ -66,8 +74,14 @@ class SpeechTrack:
         """The state after the last step."""
         return self._hysteresis.speaking
 
+    @property
+    def loud(self) -> bool:
+        """Whether the newest frame stands clear of the noise floor."""
+        self._catch_up()
+        return self._loud
+
     def push(self, frame: Frame) -> None:
-        """Take the next frame's level. Raises VadError if it is not the next frame."""
+        """Take the next frame. Raises VadError if it is not the next frame."""
         if frame.pcm.shape != (FRAME_SAMPLES,):
             raise VadError(f"A frame holds {FRAME_SAMPLES} samples, this one {frame.pcm.shape}: cut it at the border.")
         if self._heard_until is not None and frame.start != self._heard_until:
@@ -75,11 +89,23 @@ class SpeechTrack:
                 f"A frame starts at sample {frame.start}, not {self._heard_until}: fill gaps with silence or reset."
             )
         self._heard_until = frame.end
-        self._levels.push(frame)
-        # Silence the border put in says nothing about the room.
-        self.loud = not frame.invented and self._gate.is_open(self._levels.frame_db)
-        if self.speaking:
-            self._peak_db = max(self._peak_db, self._levels.frame_db)
+        at = len(self._waiting) * FRAME_SAMPLES
+        self._sound[at : at + FRAME_SAMPLES] = frame.pcm
+        self._waiting.append((frame.invented, self.speaking))
+        if len(self._waiting) == MOST_FRAMES:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take the levels of the frames that wait."""
+        if not self._waiting or self._heard_until is None:
+            return
+        levels_db = self._levels.take(self._sound[: len(self._waiting) * FRAME_SAMPLES], self._heard_until)
+        for level_db, (invented, speaking) in zip(levels_db, self._waiting, strict=True):
+            # Silence the border put in says nothing about the room.
+            self._loud = not invented and self._gate.is_open(level_db)
+            if speaking:
+                self._peak_db = max(self._peak_db, level_db)
+        self._waiting.clear()
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
         """Take a detector's score, 0..1, of [start, end), within the frames pushed."""
@@ -97,11 +123,13 @@ class SpeechTrack:
         return Voicing(speaking=self.speaking, edge=self._edge, probability=probability, fading=self._fading)
 
     def _open(self, raw: Samples) -> None:
+        self._catch_up()
         onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
         self._edge = Samples(max(self._edge, onset, 0))
         self._peak_db = self._levels.frame_db
 
     def _dated_end(self, raw: Samples, now: Samples) -> Samples:
+        self._catch_up()
         dated = min(raw - self._bias_samples, now)
         since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
         last = self._levels.last_sound(since, Samples(max(dated, raw)), self._peak_db - _ECHO_DB)

@@ -5,7 +5,7 @@ import pytest
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples
-from audio.vad.level import LevelHistory
+from audio.vad.level import MOST_FRAMES, LevelHistory
 
 START = 1_000_000
 
@@ -55,3 +55,24 @@ def test_offset_and_hum_hardly_count(hz: int, at_most_db: float) -> None:
 
 def test_a_voice_passes() -> None:
     assert history_of(burst(5, 0, 5 * FRAME_SAMPLES)).frame_db == pytest.approx(-12.3, abs=1)
+
+
+def test_several_frames_at_once_are_the_same_to_the_last_bit() -> None:
+    pcm = np.random.default_rng(3).normal(0, 900, 60 * FRAME_SAMPLES).astype(np.int16)
+    single, several = LevelHistory(), LevelHistory()
+    at, frames = 0, 1
+    while at < len(pcm):
+        end = min(at + frames * FRAME_SAMPLES, len(pcm))
+        one_by_one = []
+        for begin in range(at, end, FRAME_SAMPLES):
+            single.push(Frame(Samples(begin), pcm[begin : begin + FRAME_SAMPLES]))
+            one_by_one.append(single.frame_db)
+        assert several.take(pcm[at:end], Samples(end)) == one_by_one
+        assert several.frame_db == single.frame_db
+        for threshold_db in range(-60, -20):
+            asked = Samples(end - 100), threshold_db, 9_000, 480
+            assert several.onset(*asked) == single.onset(*asked)
+            assert several.last_sound(Samples(0), Samples(end), threshold_db) == single.last_sound(
+                Samples(0), Samples(end), threshold_db
+            )
+        at, frames = end, frames % MOST_FRAMES + 1

@@ -77,3 +77,33 @@ def test_a_bias_longer_than_the_speech_ends_at_its_onset() -> None:
     voicings = tell(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
     assert voicings[-1].edge == voicings[27].edge
     assert voicings[27].speaking
+
+
+def test_edges_are_the_same_whether_levels_are_asked_for_at_every_frame_or_never() -> None:
+    pcm = sound(600, (8_000, 20_000, 4_000), (60_000, 64_000, 900), (90_000, 150_000, 6_000))
+    rng = np.random.default_rng(5)
+    voiced = {
+        i for i in range(600) if rng.random() < (0.9 if np.abs(pcm[i * 320 : i * 320 + 320]).max() > 400 else 0.1)
+    }
+    seldom, always = SpeechTrack(SETTINGS), SpeechTrack(SETTINGS)
+    loud = 0
+    for i in range(600):
+        frame = Frame(
+            Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], invented=i % 70 == 9
+        )
+        for track in (seldom, always):
+            track.push(frame)
+            loud += track is always and track.loud
+            if i % 3:  # as windows that are longer than frames
+                track.step(float(i in voiced), frame.start, frame.end)
+        assert seldom.voicing(0.0) == always.voicing(0.0)
+    assert seldom.loud == always.loud
+    assert loud > 20
+
+
+def test_a_reset_forgets_frames_whose_levels_were_not_asked_for() -> None:
+    used = SpeechTrack(SETTINGS)
+    tell(used, sound(25, (0, 8_000, 9_000)), set())
+    used.reset()
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    assert tell(used, pcm, set(range(29, 52))) == tell(SpeechTrack(SETTINGS), pcm, set(range(29, 52)))
