@@ -114,13 +114,15 @@ class ClientMicrophone:
             self._look.cancel()
 
     def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake whoever takes the frames when silence may be due: seldom while sound comes, then every frame.
+        """Wake whoever takes the frames if silence may be due: looked at seldom while sound comes, then every frame.
 
         One timer and not a timeout for each frame, which costs more than the frame. It only wakes: what has come while
         the loop was held up is read before silence is put in.
         """
-        self._came.set()
-        self._look = loop.call_at(max(loop.time() + FRAME_MS / 1000, self._line.silent_from_s), self._look_again, loop)
+        now_s, silent_from_s = loop.time(), self._line.silent_from_s
+        if now_s >= silent_from_s:
+            self._came.set()
+        self._look = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._look_again, loop)
 
     def _keep(self, frames: list[Frame]) -> None:
         # The line reuses its buffers: what waits needs samples of its own.

@@ -10,6 +10,7 @@ import pytest
 from virtual_time import run_virtual
 
 from audio.frame import Frame
+from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples
 from web.client_microphone import WAITING_FRAMES, ClientMicrophone
 
@@ -254,5 +255,24 @@ def test_a_backlog_of_small_blocks_is_heard_as_it_is_read() -> None:
         for number in range(50):
             await listener.microphone.deliver(loud(24 * 20), REPLY_RATE_HZ)
             assert len(listener.frames) >= 9 + number  # one turn of the loop is never the whole backlog
+
+    perform(scene)
+
+
+def test_while_sound_comes_nobody_is_woken_to_look_for_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+
+    def idle(line: MicrophoneLine, now_s: float, real: Callable[..., list[Frame]] = MicrophoneLine.idle) -> list[Frame]:
+        looks.append(now_s)
+        return real(line, now_s)
+
+    monkeypatch.setattr(MicrophoneLine, "idle", idle)
+
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(2000)
+        spoken = len(looks)
+        assert spoken <= 4, "before the first sound only"
+        await asyncio.sleep(1.0)
+        assert len(looks) - spoken >= 40, "and every frame once it has stopped"
 
     perform(scene)
