@@ -327,14 +327,19 @@ class Session:
         self.recorder.attempt(effect, now_s, self._clocked(effect.speech_end))
         asking = self._tasks.create_task(self._ask(effect, self._listening.onset), name=f"words of {effect.reply}")
         self._attempts.asked(effect, asking, now_s)
-        self._listening.silence(effect)
 
     async def _ask(self, effect: Transcribe, onset: Samples) -> None:
         began_s = self._now_s()
+        # To judge a silence takes 2 ms: the recognizer is asked first, and works meanwhile.
+        judging = self._tasks.create_task(self._judge(effect), name=f"silence of {effect.reply}")
         words = await self._listening.words(effect)
         self.recorder.transcribed(effect.reply, began_s, self._now_s())
+        await judging  # before its words are
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
+
+    async def _judge(self, effect: Transcribe) -> None:
+        self._listening.silence(effect)
 
     # ---- it is answered ----
 

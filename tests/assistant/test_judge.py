@@ -1,10 +1,20 @@
 """What a conversation tells the judge of a speaker's pauses reaches the estimate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
 from real_time import Hold
-from rehearsal import NOON, LoudnessVad, Says, ScriptedMicrophone, ScriptedModel, ScriptedTranscriber, ScriptedVoice
+from rehearsal import (
+    NOON,
+    LoudnessVad,
+    Says,
+    ScriptedHearing,
+    ScriptedMicrophone,
+    ScriptedModel,
+    ScriptedTranscriber,
+    ScriptedVoice,
+)
 from virtual_time import run_virtual
 
 from assistant.deeds import Deeds
@@ -12,6 +22,7 @@ from assistant.engines import Engines
 from assistant.turn_end import Estimate, Evidence, Patience
 from assistant.turn_end_priors import PauseHabits
 from assistant.turn_settings import TurnSettings
+from audio.stt import SegmentId, Words
 from audio.units import MIC_RATE_HZ, Pcm
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
@@ -95,3 +106,49 @@ def test_smart_turn_is_asked_once_for_a_silence_that_lasts(pause_ms: int, asked:
     turns = replace(FIXED_400, speculate_after_ms=40)
     run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
     assert len(listening.heard_ms) == asked
+
+
+@dataclass
+class Slow(ScriptedTranscriber):
+    """Notes when words are asked for."""
+
+    order: list[str] = field(default_factory=list)
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> "SlowHearing":
+        return SlowHearing(segment, self, on_partial)
+
+
+@dataclass
+class SlowHearing(ScriptedHearing):
+    async def words(self) -> Words:
+        assert isinstance(self.transcriber, Slow)
+        self.transcriber.order.append("asked")
+        return await super().words()
+
+
+@dataclass
+class Noting:
+    """Notes when it is asked."""
+
+    order: list[str]
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        self.order.append("judged" if evidence.text is None else "judged with words")
+        return Estimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+@pytest.mark.parametrize("delay_ms", [0.0, 60.0])
+def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    order: list[str] = []
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        Slow(says, delay_ms=delay_ms, order=order),
+        ScriptedModel(("It is ten o'clock and all is well.",)),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+        turn_end=Noting(order),
+    )
+    run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
+    assert order == ["asked", "judged", "judged with words"]
