@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
 from assistant.endpoint_settings import EndpointSection
@@ -79,7 +80,7 @@ def whisper(settings: Settings) -> "SharedWhisper":
         language=settings.assistant.language,
         device=stt.device,
         compute_type=stt.compute_type,
-        cpu_threads=stt.threads,
+        cpu_threads=whisper_threads(stt.threads, cores()),
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
@@ -109,7 +110,7 @@ def piper(settings: Settings, place: Path) -> Voice:
         speaker=tts.speaker or None,
         speed=tts.speed,
         target_dbfs=tts.volume_dbfs,
-        threads=settings.stt.threads,
+        threads=piper_threads(settings.stt.threads, cores()),
         timeout_s=tts.timeout_s,
     )
 

@@ -14,9 +14,9 @@ from assistant.turn_settings import TurnSettings
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
 
-SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 160.0})
-"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 130 ms ahead (docs/stt.md).
-Others take the sound as it is, and to ask them again costs as much as to ask: the words of their first answer stay."""
+SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 160.0, "faster-whisper": 160.0})
+"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 130 ms ahead, and faster-whisper
+may answer at first with a decode that was begun before the detector heard the end (docs/stt.md)."""
 
 PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
 """How long a silence is waited for, by `turn.profile`."""

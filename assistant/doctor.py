@@ -12,8 +12,9 @@ from pathlib import Path
 from rich.console import Console
 
 from assistant.config import ConfigError, Loaded, load_settings
+from assistant.cores import cores
 from assistant.doctor_engines import engines, models
-from assistant.doctor_machine import configuration, cores, devices, program_version, threads, versions
+from assistant.doctor_machine import configuration, devices, program_version, threads, versions
 from assistant.doctor_process import Answer, Clinic
 from assistant.doctor_report import Report, refused_json
 from assistant.doctor_screen import show

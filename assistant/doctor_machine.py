@@ -1,17 +1,16 @@
 """This machine as it stands: packages, cores and threads, sound cards, disk. What was asked is handed in; only the
 trace folder is touched."""
 
-import os
 import platform
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config import Loaded
+from assistant.cores import Cores, piper_threads, whisper_threads
 from assistant.doctor_process import Answer, Clinic
 from assistant.doctor_report import Fact, Finding, Section
 from assistant.settings import DEFAULTS, KEYS, Settings
@@ -104,34 +103,6 @@ def cuda_finding(imported: Answer) -> Finding:
     return Finding("ok" if count else "info", "graphics card", text, facts={"cuda_devices": count, "providers": names})
 
 
-@dataclass(frozen=True, slots=True)
-class Cores:
-    """What this process may compute on.
-
-    Attributes:
-        usable: Cores it is let run on.
-        quota: Cores' worth of time that its container may use; None: all of them.
-    """
-
-    usable: int
-    quota: float | None
-
-    @property
-    def whole(self) -> int:
-        """Threads that can really run at once."""
-        return self.usable if self.quota is None else max(1, min(self.usable, round(self.quota)))
-
-
-def cores() -> Cores:
-    """As the system says."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        allowed, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        return Cores(usable, None if allowed == "max" else float(allowed) / float(period))
-    except (OSError, ValueError):
-        return Cores(usable, None)
-
-
 def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> Section:
     """Cores, and who wants how many threads. Pure."""
     most = found.whole
@@ -153,10 +124,10 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
             facts={"ms": switch_interval_ms},
         ),
     ]
-    users = "faster-whisper (ctranslate2) and piper (onnxruntime); silero (onnxruntime) has 1"
-    findings.append(
-        _wanted("stt.threads", stt_threads, most, f"{stt_threads}: for {users}", f"set stt.threads = {most}")
-    )
+    whisper, piper = whisper_threads(stt_threads, found), piper_threads(stt_threads, found)
+    users = f"{whisper} for faster-whisper (ctranslate2), {piper} for piper (onnxruntime); silero (onnxruntime) has 1"
+    text = f"{stt_threads}: {users}" if stt_threads else f"0, by the cores: {users}"
+    findings.append(_wanted("stt.threads", max(whisper, piper), most, text, "set stt.threads = 0"))
     findings += [_variable(name, environ[name], most) for name in THREAD_VARIABLES if name in environ]
     return Section("threads", "Cores and threads", tuple(findings))
 

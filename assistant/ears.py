@@ -56,16 +56,16 @@ class Ears:
         self._segment = segment
         self._listen(segment)
 
-    async def words(self, segment: SegmentId, speech_end: Samples) -> Words | None:
-        """The words so far; None where they are lost, which is complained of. Within the time limit.
+    async def words(self, segment: SegmentId, speech_end: Samples, *, early: bool) -> Words | None:
+        """The words so far, see `Hearing.words`; None where they are lost, which is complained of.
 
-        What came after `speech_end` is no speech, as far as is known.
+        Within the time limit.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
                 await self.restarting.works.wait()
                 if self._hearing is not None and self._hearing.segment == segment:
-                    return await self._hearing.words(speech_end)
+                    return await self._hearing.words(speech_end, early=early)
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.endpoint_kinds import model_of
 from assistant.endpoint_settings import EndpointSection
 from assistant.model_catalogue import Kind
@@ -87,7 +88,7 @@ def transcriber(settings: Settings, name: str) -> Transcriber:
         language=language,
         device=stt.device,
         compute_type=stt.compute_type,
-        cpu_threads=stt.threads,
+        cpu_threads=whisper_threads(stt.threads, cores()),
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
@@ -120,7 +121,7 @@ def voice(settings: Settings, name: str) -> Voice:
         speaker=tts.speaker or None,
         speed=tts.speed,
         target_dbfs=tts.volume_dbfs,
-        threads=settings.stt.threads,
+        threads=piper_threads(settings.stt.threads, cores()),
         timeout_s=tts.timeout_s,
     )
 

@@ -159,7 +159,7 @@ class Listening:
 
     async def words(self, effect: Transcribe) -> Words | None:
         """Of the segment so far; None where they are lost."""
-        return await self._ears.words(effect.segment, effect.speech_end)
+        return await self._ears.words(effect.segment, effect.speech_end, early=effect.early)
 
     def understood(
         self, effect: Transcribe, words: Words | None, onset: Samples, *, wanted: bool

@@ -121,7 +121,7 @@ class OpenTurn:
         asked_ms = ms_of_samples(at - speech_end)
         settled = asked_ms >= settings.settle_ms or self.forced
         self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
-        return Transcribe(self.attempt.reply, self.segment, speech_end)
+        return Transcribe(self.attempt.reply, self.segment, speech_end, early=not settled)
 
     def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
         """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""
@@ -134,7 +134,7 @@ class OpenTurn:
         self.attempts += 1
         reply = ReplyId(self.number, self.attempts)
         self.recheck = Attempt(reply, asked_ms=silence_ms, settled=attempt.settled)
-        return (Transcribe(reply, self.segment, speech_end),)
+        return (Transcribe(reply, self.segment, speech_end, early=not attempt.settled),)
 
     def drop_attempts(self, why: DropReason) -> Effects:
         """What was prepared is of no use."""

@@ -141,7 +141,12 @@ class SttSection(Section):
             form="a compute type of CTranslate2, or auto",
         ),
     ] = "auto"
-    threads: Annotated[int, About("Threads it computes with, on a CPU.", unit="threads", low=1, high=64)] = 2
+    threads: Annotated[
+        int,
+        About(
+            "Threads it and Piper compute with, on a CPU; 0: by the number of cores.", unit="threads", low=0, high=64
+        ),
+    ] = 0
     encoder_window: Annotated[
         EncoderWindow, About("How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s.")
     ] = "adaptive"

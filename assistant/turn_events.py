@@ -172,11 +172,16 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Transcribe:
-    """Ask for the words so far of the segment, for this attempt."""
+    """Ask for the words so far of the segment, for this attempt.
+
+    Attributes:
+        early: They are asked for again when they have settled.
+    """
 
     reply: ReplyId
     segment: SegmentId
     speech_end: Samples
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

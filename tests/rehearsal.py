@@ -149,7 +149,7 @@ class ScriptedHearing:
                 if loud[max(start, 0) : max(start + length, 0)].sum() > length / 2:
                     yield word
 
-    async def words(self, speech_end: Samples | None = None) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         engine = self.transcriber
         if engine.dead:
             raise SttError("the recognizer has died")

@@ -44,11 +44,12 @@ class Hearing(Protocol):
         """
         ...
 
-    async def words(self, speech_end: Samples | None = None) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 
         Where `speech_end` is given, a stream position, what was fed after it is no speech, as far as is known: words
-        that the engine has of the sound up to there will do.
+        that the engine has of the sound up to a little after it will do. `early`: they will be asked for again soon,
+        and may lack the very last sound, if they come sooner for it.
         Safe to cancel, and to call again after more sound was fed. The caller brings the deadline.
         """
         ...

@@ -144,7 +144,7 @@ class PocketsphinxHearing:
         self._check_open()
         self._process.send(Message(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
 
-    async def words(self, speech_end: Samples | None = None) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the process dies, or after the end."""
         self._check_open()
         return self._words(await self._process.ask(self._opening))

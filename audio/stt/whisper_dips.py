@@ -1,7 +1,6 @@
 """Where the sound has just become weak, as it does when a word ends. Pure, a running state.
 
-Of 94 recordings of people (`../docs/stt.md`), 80 dip before a detector would ask for the words, 60 ms earlier in the
-median; while somebody speaks there are 1.4 dips a second.
+While somebody speaks there are one to two a second; what they are worth is in docs/stt.md.
 """
 
 from collections import deque

@@ -14,7 +14,7 @@ from audio.stt.whisper_dips import Dips
 from audio.stt.whisper_model import Decoded
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import SETTLE_S, WINDOW_S, cut_at
-from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
+from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 
 LANE_S = 120.0
 """Sound that may wait to be decoded for good; beyond that the model counts as hanging."""
@@ -32,8 +32,11 @@ segments that share a worker: four fifths of the model's time stay free, however
 off, and words that somebody waits for would come after it."""
 
 
-_END_SAMPLES = FRAME_SAMPLES
-"""Speech that a decode may lack at its end: a detector dates an end no better."""
+_LACKING_EARLY_SAMPLES = samples_of_ms(40)
+"""Speech that early words may lack at their end ..."""
+
+_MARGIN_SAMPLES = samples_of_ms(40)
+"""... and what the final ones reach beyond it: a detector dates one end in ten earlier than that (docs/vad.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class WhisperHearing:
         self._settled: list[str] = []  # the words before `_window`
         self._settled_rough = False
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
+        self._sure = 0  # up to where words that were asked for early will be asked for again
         self._tried = 0  # until where the last decode was begun
         self._pause_tried = 0  # the same of one that is good enough to be final
         self._agreement = Agreement()
@@ -95,12 +99,14 @@ class WhisperHearing:
         self._dips.feed(pcm)
         self._desk.serve()
 
-    async def words(self, speech_end: Samples | None = None) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
         enough = self._fed - self._quiet.samples
         if speech_end is not None:
-            enough = min(enough, speech_end - self.segment - _END_SAMPLES)
+            end = speech_end - self.segment
+            self._sure = min(end + _MARGIN_SAMPLES, self._fed)  # what will be asked for next
+            enough = min(enough, end - _LACKING_EARLY_SAMPLES if early else self._sure)
         waiting = _Waiting(
             self._desk.ticket(),
             self._fed,
@@ -145,11 +151,13 @@ class WhisperHearing:
             return "settle"
         if awaited:
             return "final"
-        quiet = self._quiet.samples
-        if quiet >= _PAUSE_SAMPLES:
-            # Once for a pause: another one would be in the way of the words that will be asked for next.
-            known = max(self._pause_tried, self._latest[0] if self._latest is not None else 0)
-            return "pause" if known < self._fed - quiet else None
+        if max(self._pause_tried, self._latest[0] if self._latest is not None else 0) < self._due:
+            return "pause"
+        if self._quiet.samples >= _PAUSE_SAMPLES:
+            return None  # another one would be in the way of the words that will be asked for next
+        return self._wants_early(crowd)
+
+    def _wants_early(self, crowd: float) -> Kind | None:
         fresh, took = self._fed - self._tried, self.account.took_s * crowd * MIC_RATE_HZ
         dip = self._dips.since
         if dip is not None and dip > self._tried and fresh >= took * crowd:
@@ -161,9 +169,14 @@ class WhisperHearing:
         if decode.start != self._window:
             return False
         if self.asked is None:
-            quiet = self._quiet.samples
-            return quiet > 0 and decode.until >= self._fed - quiet
+            return 0 < self._due <= decode.until
         return all(decode.until >= waiting.enough for waiting in self._waiting)
+
+    @property
+    def _due(self) -> int:
+        """Up to where a decode must reach to be final, should nothing more be said."""
+        quiet = self._quiet.samples
+        return max(self._sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
 
     def take(self, kind: Kind) -> Decode:
         """The decode of what it wants, which is being begun."""

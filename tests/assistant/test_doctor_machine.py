@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from assistant.config import load_settings
+from assistant.cores import Cores, cores, piper_threads, whisper_threads
 from assistant.doctor_machine import (
-    Cores,
     configuration,
-    cores,
     cuda_finding,
     devices_section,
     package_finding,
@@ -54,8 +53,20 @@ def test_more_threads_than_cores_are_warned_of() -> None:
         "MKL_NUM_THREADS": "warn",
     }
     remedies = {finding.name: finding.remedy for finding in found.findings}
-    assert remedies["stt.threads"] == "set stt.threads = 4"
+    assert remedies["stt.threads"] == "set stt.threads = 0"
     assert remedies["OMP_NUM_THREADS"] == "unset OMP_NUM_THREADS, or set it to 4 or less"
+
+
+@pytest.mark.parametrize(
+    ("usable", "quota", "whisper", "piper"),
+    [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
+)
+def test_threads_by_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
+    found = Cores(usable, quota)
+    assert (whisper_threads(0, found), piper_threads(0, found)) == (whisper, piper)
+    assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
+    row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
+    assert (row.level, row.text[:31]) == ("ok", f"0, by the cores: {whisper} for faster")
 
 
 def test_a_container_with_little_time_has_few_cores() -> None:

@@ -23,7 +23,7 @@ from assistant.turn_end import Estimate, Evidence, Patience
 from assistant.turn_end_priors import PauseHabits
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId, Words
-from audio.units import MIC_RATE_HZ, Pcm
+from audio.units import MIC_RATE_HZ, Pcm, Samples
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
 UNPREPARED = TurnSettings(patience=Patience(400, 400, 400, 0.0))
@@ -120,10 +120,10 @@ class Slow(ScriptedTranscriber):
 
 @dataclass
 class SlowHearing(ScriptedHearing):
-    async def words(self) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         assert isinstance(self.transcriber, Slow)
         self.transcriber.order.append("asked")
-        return await super().words()
+        return await super().words(speech_end, early=early)
 
 
 @dataclass

@@ -530,7 +530,7 @@ EARLY = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=60)
 def test_an_attempt_begins_before_the_detector_is_sure() -> None:
     scene = Scene(EARLY)
     scene.voice(800)
-    assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800)),)
+    assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800), early=True),)
     assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello", "hello"),)
 
 
@@ -590,11 +590,11 @@ def test_words_are_asked_for_on_the_way_to_where_they_settle() -> None:
     scene.fading(40)
     scene.transcribed(FIRST, "turn on the")
     assert scene.silence(20) == ()
-    assert scene.silence(20) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(800)),)
+    assert scene.silence(20) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(800), early=True),)
     scene.transcribed(ReplyId(1, 2), "turn on the lamp")
-    for later in (ReplyId(1, 3), ReplyId(1, 4)):
+    for later, early in ((ReplyId(1, 3), True), (ReplyId(1, 4), False)):
         assert scene.silence(20) == ()
-        assert scene.silence(20) == (Transcribe(later, SegmentId(0), at(800)),)
+        assert scene.silence(20) == (Transcribe(later, SegmentId(0), at(800), early=early),)
         assert scene.transcribed(later, "turn on the lamp") == (Drop(later, "same words"),)
     assert scene.silence(140)[-2:] == (
         Commit(ReplyId(1, 2), "turn on the lamp", "turn on the lamp", at(800)),

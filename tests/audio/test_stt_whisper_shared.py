@@ -674,30 +674,52 @@ def dipping(seat: WhisperSeat, number: int) -> WhisperHearing:
     hearing = seat.open(SegmentId(number), lambda _words: None)
     room = loud(0.3, seed=2) // 30
     # 23 dB below: weak, and yet not so quiet that it would be a pause
-    hearing.feed(np.concatenate([room, loud(0.2), loud(0.05, seed=3) // 14]))
+    sound = np.concatenate([room, loud(0.2), loud(0.05, seed=3) // 14])
+    sound[0] = number
+    hearing.feed(sound)
     return hearing
 
 
-def test_a_dip_is_decoded_at_once_and_will_do_where_the_speech_ended(model: Path, watched: Watched) -> None:
+def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_decoded_meanwhile(
+    model: Path, watched: Watched
+) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
         watched.holding = True
         hearing = dipping(shared.transcriber(), 1)
         await watched.until(1)
-        assert watched.begun[0][1:] == ("partial", samples_of_s(0.55))  # not to be done again in the full window
+        assert watched.begun == [(1, "partial", samples_of_s(0.55))]  # "partial": not done again in the full window
         hearing.feed(loud(0.1, seed=4) // 14)
+        end = Samples(1 + samples_of_s(0.58))
         async with asyncio.TaskGroup() as tasks:
-            ended = tasks.create_task(hearing.words(Samples(1 + samples_of_s(0.56))))
+            early = tasks.create_task(hearing.words(end, early=True))
             await asyncio.sleep(0.02)
             watched.go(1)
-            await ended
-        assert len(watched.begun) == 1
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(hearing.words(Samples(1 + samples_of_s(0.58))))  # 30 ms of speech are lacking
+            await early
             await watched.until(2)
+            assert watched.begun[1] == (1, "final", samples_of_s(0.65)), "nobody asked for it yet"
+            hearing.feed(loud(0.1, seed=5) // 14)
+            settled = tasks.create_task(hearing.words(end))
+            await asyncio.sleep(0.02)
+            assert not settled.done()
             watched.go_on()
-        assert watched.begun[1][1:] == ("final", samples_of_s(0.65))
+            await settled
+        assert len(watched.begun) == 2
+
+    play(shared, scene)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *, early: bool) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        hearing = dipping(shared.transcriber(), 1)
+        await watched.until(1)
+        hearing.feed(loud(0.1, seed=4) // 14)
+        await hearing.words(Samples(1 + samples_of_s(0.60)), early=early)  # 50 ms of it are lacking
+        assert watched.begun[1:] == [(1, "final", samples_of_s(0.65))]
 
     play(shared, scene)
 
