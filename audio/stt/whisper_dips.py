@@ -12,7 +12,7 @@ from audio.units import MIC_RATE_HZ, Pcm
 BLOCK_SAMPLES = MIC_RATE_HZ * 10 // 1000
 
 DEPTH_DB = 20.0
-"""How far below the louder parts of the last second."""
+"""How far below the louder parts of the last 0.6 s."""
 
 _WEAK_BLOCKS = 3
 _MEMORY_BLOCKS = 60

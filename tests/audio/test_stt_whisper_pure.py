@@ -139,16 +139,18 @@ def test_a_room_as_loud_as_the_voice_is_never_quiet() -> None:
     assert quiet_after(loud(1) // 4, loud(1), loud(0.3) // 4) == 0
 
 
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
-def test_quiet_does_not_depend_on_the_pieces(pieces: list[int]) -> None:
-    sound = np.concatenate([loud(0.5), quiet(2)])[: sum(pieces)]
-    one, many = TrailingQuiet(), TrailingQuiet()
-    one.feed(sound)
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=60))
+def test_quiet_and_dips_do_not_depend_on_the_pieces(pieces: list[int]) -> None:
+    sound = np.concatenate([loud(0.5), quiet(0.2), loud(0.5), quiet(2)])[: sum(pieces)]
+    quiet_at_once, quiet_by_pieces, dips_at_once, dips_by_pieces = TrailingQuiet(), TrailingQuiet(), Dips(), Dips()
+    quiet_at_once.feed(sound)
+    dips_at_once.feed(sound)
     at = 0
     for piece in pieces:
-        many.feed(sound[at : at + piece])
+        quiet_by_pieces.feed(sound[at : at + piece])
+        dips_by_pieces.feed(sound[at : at + piece])
         at += piece
-    assert one.samples == many.samples
+    assert (quiet_at_once.samples, dips_at_once.since) == (quiet_by_pieces.samples, dips_by_pieces.since)
 
 
 def dips_in(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> list[int]:
@@ -181,15 +183,3 @@ def test_a_dip_is_over_when_it_is_loud_again() -> None:
     dips.feed(np.concatenate([room, loud(1), pause, loud(0.5)]))
     assert dips.since is None
     assert dips_in(room, loud(1), pause, loud(0.5), pause) == [samples_of_ms(2030), samples_of_ms(2630)]
-
-
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=60))
-def test_dips_do_not_depend_on_the_pieces(pieces: list[int]) -> None:
-    sound = np.concatenate([loud(0.5), quiet(0.2), loud(0.5), quiet(2)])[: sum(pieces)]
-    one, many = Dips(), Dips()
-    one.feed(sound)
-    at = 0
-    for piece in pieces:
-        many.feed(sound[at : at + piece])
-        at += piece
-    assert one.since == many.since
