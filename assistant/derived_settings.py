@@ -45,7 +45,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
-        settle_ms=SETTLE_MS.get(recognizer, 0.0),
+        settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),  # no answer to words that may be wrong
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=turn.stuck_after_s,

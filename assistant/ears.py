@@ -51,6 +51,11 @@ class Ears:
             except Exception as error:  # noqa: BLE001 - see reason_of
                 self._failed(error)
 
+    def dip(self) -> None:
+        """The frame that went by last is less surely speech than the one before it."""
+        if self._hearing is not None:
+            self._hearing.dip()
+
     def open(self, segment: SegmentId) -> None:
         """Listen to a segment from its beginning, which lies in the past."""
         self._segment = segment

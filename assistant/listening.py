@@ -34,6 +34,9 @@ from audio.stt import SegmentId, Words
 from audio.units import Samples
 from audio.vad import Vad, Voicing
 
+DIPS = (0.8, 0.5)
+"""Speech whose probability falls below one of these may be over: see docs/stt.md for what such a decode is worth."""
+
 
 @dataclass(slots=True)
 class Listening:
@@ -58,6 +61,7 @@ class Listening:
     onset: Samples = Samples(0)
     meant: bool = True
     _at: Samples = Samples(0)
+    _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
     _ears: Ears = field(init=False)
     _judge: Judge | None = None
@@ -100,7 +104,10 @@ class Listening:
         """A frame: is somebody speaking?"""
         self._at = frame.end
         self._ears.hear(frame)
-        voicing = self._detect(frame)
+        voicing, before = self._detect(frame), self._probability
+        self._probability = voicing.probability
+        if any(voicing.probability < dip <= before for dip in DIPS):
+            self._ears.dip()
         self.recorder.frame(frame, voicing, self.clock)
         if self._judge is not None:
             self._judge.hear(frame, voicing)

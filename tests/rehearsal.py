@@ -122,6 +122,7 @@ class ScriptedHearing:
     until: int = 0
     over: bool = False
     sound: list[Pcm] = field(default_factory=list)
+    dips: list[int] = field(default_factory=list)
 
     def feed(self, pcm: Pcm) -> None:
         if self.transcriber.dead:
@@ -148,6 +149,9 @@ class ScriptedHearing:
                 start = samples_of_ms(part.start_ms) + number * length - self.segment
                 if loud[max(start, 0) : max(start + length, 0)].sum() > length / 2:
                     yield word
+
+    def dip(self) -> None:
+        self.dips.append(self.until)
 
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         engine = self.transcriber

@@ -52,6 +52,9 @@ class _Hearing:
     def feed(self, pcm: Pcm) -> None:
         self.fed += len(pcm)
 
+    def dip(self) -> None:
+        pass
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         await asyncio.sleep(self.ears.delay_ms / 1000)
         return Words(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))

@@ -44,6 +44,13 @@ class Hearing(Protocol):
         """
         ...
 
+    def dip(self) -> None:
+        """What was fed last is less surely speech than before: it may end here, and words be asked for soon.
+
+        For engines that take long to answer. Never blocks.
+        """
+        ...
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 

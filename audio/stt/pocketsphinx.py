@@ -144,6 +144,9 @@ class PocketsphinxHearing:
         self._check_open()
         self._process.send(Message(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
 
+    def dip(self) -> None:
+        """Nothing: its decoder runs along."""
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the process dies, or after the end."""
         self._check_open()

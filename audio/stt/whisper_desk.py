@@ -12,7 +12,7 @@ from audio.units import Pcm
 
 Kind = Literal["final", "pause", "settle", "dip", "partial"]
 """Why to decode: somebody waits; somebody will when this pause turns out to be the end; the sound has become too long
-to keep; it has just become weak, which may be the end; the person speaks."""
+to keep; it is less surely speech than before, which may be the end; the person speaks."""
 
 EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
 """Those that are broken off for words that are waited for, and are not done once more in the full window where a gate

@@ -10,7 +10,6 @@ from audio.errors import SttError
 from audio.stt import SegmentId, Words
 from audio.stt.whisper_agreement import Agreement
 from audio.stt.whisper_desk import EARLY, Account, Decode, Kind, WhisperDesk
-from audio.stt.whisper_dips import Dips
 from audio.stt.whisper_model import Decoded
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import SETTLE_S, WINDOW_S, cut_at
@@ -31,6 +30,9 @@ _REST = 4.0
 segments that share a worker: four fifths of the model's time stay free, however many speak. A decode cannot be broken
 off, and words that somebody waits for would come after it."""
 
+
+_DIP_SAMPLES = samples_of_ms(100)
+"""So long after a dip its decode may begin, should the model have been busy."""
 
 _LACKING_EARLY_SAMPLES = samples_of_ms(40)
 """Speech that early words may lack at their end ..."""
@@ -73,11 +75,11 @@ class WhisperHearing:
         self._window = 0
         self._fed = 0
         self._quiet = TrailingQuiet()
-        self._dips = Dips()
         self._settled: list[str] = []  # the words before `_window`
         self._settled_rough = False
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
         self._sure = 0  # up to where words that were asked for early will be asked for again
+        self._dip: int | None = None  # where the sound was last less surely speech than before
         self._tried = 0  # until where the last decode was begun
         self._pause_tried = 0  # the same of one that is good enough to be final
         self._agreement = Agreement()
@@ -96,7 +98,11 @@ class WhisperHearing:
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
         self._quiet.feed(pcm)
-        self._dips.feed(pcm)
+        self._desk.serve()
+
+    def dip(self) -> None:
+        """Decode what there is, as soon as the model is free: if the speech ends here, that will do for early words."""
+        self._dip = self._fed
         self._desk.serve()
 
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
@@ -159,8 +165,8 @@ class WhisperHearing:
 
     def _wants_early(self, crowd: float) -> Kind | None:
         fresh, took = self._fed - self._tried, self.account.took_s * crowd * MIC_RATE_HZ
-        dip = self._dips.since
-        if dip is not None and dip > self._tried and fresh >= took * crowd:
+        new = self._dip is not None and self._dip > self._tried and self._fed - self._dip <= _DIP_SAMPLES
+        if new and fresh >= took * crowd:
             return "dip"  # alone as soon as the last decode is done, in a crowd hardly ever
         return "partial" if fresh >= max(self._interval, _REST * took) else None
 

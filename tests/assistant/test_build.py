@@ -161,7 +161,9 @@ def test_the_settings_reach_turn_taking() -> None:
     )
     assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").patience == BALANCED
     assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").settle_ms == 160
-    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").settle_ms == 0
+    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").settle_ms == 160
+    assert turn_settings(load_settings(None, {}, []).settings, "a third").settle_ms == 0
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=100"]).settings, "faster-whisper").settle_ms == 100
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])

@@ -44,6 +44,9 @@ class FakeHearing:
             self._on_partial(Words(self.segment, Samples(0), ""))
             self._on_partial(self._words)
 
+    def dip(self) -> None:
+        pass
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         await asyncio.sleep(0.03)
         return self._words

@@ -1,4 +1,4 @@
-"""What needs no model: windows, cuts, gates, phantom phrases, agreement, quiet, dips."""
+"""What needs no model: windows, cuts, gates, phantom phrases, agreement, quiet."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from synthetic_whisper import loud, quiet
 
 from audio.stt.whisper_agreement import Agreement
-from audio.stt.whisper_dips import Dips
 from audio.stt.whisper_doubts import Evidence, compression_ratio, doubt, invented, plain, without_loop
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import cut_at, encoder_frames
@@ -139,47 +138,13 @@ def test_a_room_as_loud_as_the_voice_is_never_quiet() -> None:
     assert quiet_after(loud(1) // 4, loud(1), loud(0.3) // 4) == 0
 
 
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=60))
-def test_quiet_and_dips_do_not_depend_on_the_pieces(pieces: list[int]) -> None:
-    sound = np.concatenate([loud(0.5), quiet(0.2), loud(0.5), quiet(2)])[: sum(pieces)]
-    quiet_at_once, quiet_by_pieces, dips_at_once, dips_by_pieces = TrailingQuiet(), TrailingQuiet(), Dips(), Dips()
-    quiet_at_once.feed(sound)
-    dips_at_once.feed(sound)
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
+def test_quiet_does_not_depend_on_the_pieces(pieces: list[int]) -> None:
+    sound = np.concatenate([loud(0.5), quiet(2)])[: sum(pieces)]
+    one, many = TrailingQuiet(), TrailingQuiet()
+    one.feed(sound)
     at = 0
     for piece in pieces:
-        quiet_by_pieces.feed(sound[at : at + piece])
-        dips_by_pieces.feed(sound[at : at + piece])
+        many.feed(sound[at : at + piece])
         at += piece
-    assert (quiet_at_once.samples, dips_at_once.since) == (quiet_by_pieces.samples, dips_by_pieces.since)
-
-
-def dips_in(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> list[int]:
-    """Where they were found, by the frame."""
-    dips, found = Dips(), []
-    sound = np.concatenate(parts)
-    for at in range(0, len(sound), 320):
-        dips.feed(sound[at : at + 320])
-        if dips.since is not None and dips.since not in found:
-            found.append(dips.since)
-    return found
-
-
-def test_a_dip_is_found_after_30_ms() -> None:
-    room = loud(1, seed=2) // 300
-    assert dips_in(room, loud(1), room[: samples_of_ms(400)]) == [samples_of_ms(2030)]
-    assert dips_in(room, loud(1), loud(0.2, seed=3) // 20) == [samples_of_ms(2030)]  # -26 dB
-
-
-def test_what_is_weaker_by_less_or_not_for_long_is_no_dip() -> None:
-    room = loud(1, seed=2) // 300
-    assert dips_in(room, loud(1), loud(0.3, seed=3) // 8) == []  # -18 dB
-    assert dips_in(room, loud(1), room[: samples_of_ms(20)], loud(0.5)) == []
-
-
-def test_a_dip_is_over_when_it_is_loud_again() -> None:
-    room = loud(1, seed=2) // 300
-    pause = room[: samples_of_ms(100)]
-    dips = Dips()
-    dips.feed(np.concatenate([room, loud(1), pause, loud(0.5)]))
-    assert dips.since is None
-    assert dips_in(room, loud(1), pause, loud(0.5), pause) == [samples_of_ms(2030), samples_of_ms(2630)]
+    assert one.samples == many.samples

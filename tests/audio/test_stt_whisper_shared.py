@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
@@ -670,13 +669,12 @@ def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) 
 
 
 def dipping(seat: WhisperSeat, number: int) -> WhisperHearing:
-    """A segment whose sound has just become weak, with a decode of that under way."""
+    """A segment of 250 ms that may end here, with a decode of it under way."""
     hearing = seat.open(SegmentId(number), lambda _words: None)
-    room = loud(0.3, seed=2) // 30
-    # 23 dB below: weak, and yet not so quiet that it would be a pause
-    sound = np.concatenate([room, loud(0.2), loud(0.05, seed=3) // 14])
+    sound = loud(0.25)
     sound[0] = number
     hearing.feed(sound)
+    hearing.dip()
     return hearing
 
 
@@ -689,17 +687,17 @@ def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_deco
         watched.holding = True
         hearing = dipping(shared.transcriber(), 1)
         await watched.until(1)
-        assert watched.begun == [(1, "partial", samples_of_s(0.55))]  # "partial": not done again in the full window
-        hearing.feed(loud(0.1, seed=4) // 14)
-        end = Samples(1 + samples_of_s(0.58))
+        assert watched.begun == [(1, "partial", samples_of_s(0.25))]  # "partial": not done again in the full window
+        hearing.feed(loud(0.1, seed=4))
+        end = Samples(1 + samples_of_s(0.28))
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(end, early=True))
             await asyncio.sleep(0.02)
             watched.go(1)
             await early
             await watched.until(2)
-            assert watched.begun[1] == (1, "final", samples_of_s(0.65)), "nobody asked for it yet"
-            hearing.feed(loud(0.1, seed=5) // 14)
+            assert watched.begun[1] == (1, "final", samples_of_s(0.35)), "nobody asked for it yet"
+            hearing.feed(loud(0.1, seed=5))
             settled = tasks.create_task(hearing.words(end))
             await asyncio.sleep(0.02)
             assert not settled.done()
@@ -717,9 +715,9 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
     async def scene() -> None:
         hearing = dipping(shared.transcriber(), 1)
         await watched.until(1)
-        hearing.feed(loud(0.1, seed=4) // 14)
-        await hearing.words(Samples(1 + samples_of_s(0.60)), early=early)  # 50 ms of it are lacking
-        assert watched.begun[1:] == [(1, "final", samples_of_s(0.65))]
+        hearing.feed(loud(0.1, seed=4))
+        await hearing.words(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
+        assert watched.begun[1:] == [(1, "final", samples_of_s(0.35))]
 
     play(shared, scene)
 
@@ -728,17 +726,19 @@ def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
     desk = WhisperDesk(10)
     desk.expect()
     hearing = WhisperHearing(desk, Account("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None)
-    room = loud(0.3, seed=2) // 30
-    weak = loud(0.05, seed=3) // 14
-    hearing.feed(np.concatenate([room, loud(0.5), weak]))
+    hearing.feed(loud(0.25))
+    assert hearing.wants(1.0) is None
+    hearing.dip()
     assert hearing.wants(1.0) == "dip"
     early = hearing.take("dip")
     assert hearing.wants(1.0) is None
-    hearing.feed(np.concatenate([loud(0.2), weak]))
+    hearing.feed(loud(0.2))
+    hearing.dip()
     assert hearing.wants(1.0) == "dip"
     assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
     assert not hearing.served_by(early)
-    assert hearing.served_by(hearing.take("dip")) is False, "while nobody waits, only what is quiet is served"
+    hearing.feed(loud(0.12))
+    assert hearing.wants(1.0) is None, "that was long ago"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""What the recognizer is told beside the sound."""
+
+import pytest
+from real_time import Hold
+from rehearsal import NOON, LoudnessVad, Says, ScriptedMicrophone, ScriptedModel, ScriptedTranscriber, ScriptedVoice
+from virtual_time import run_virtual
+
+from assistant.deeds import Deeds
+from assistant.engines import Engines
+from assistant.turn_settings import TurnSettings
+from audio.frame import Frame
+from audio.units import ms_of_samples
+from audio.vad import Voicing
+
+
+class Unsure(LoudnessVad):
+    """Becomes less sure of speech bit by bit where it ends."""
+
+    def __init__(self, course: tuple[float, ...]) -> None:
+        super().__init__()
+        self._course = course
+        self._silent_frames = 0
+
+    def process(self, frame: Frame) -> Voicing:
+        voicing = super().process(frame)
+        self._silent_frames = 0 if voicing.probability else self._silent_frames + 1
+        shown = (1.0, *self._course)[min(self._silent_frames, len(self._course))]
+        return Voicing(voicing.speaking, voicing.edge, shown if voicing.speaking else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("course", "dips_ms"),
+    [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
+)
+def test_a_recognizer_is_told_where_speech_may_be_over(course: tuple[float, ...], dips_ms: list[float]) -> None:
+    says = [Says(1000, 1800, "a small coffee")]
+    hears = ScriptedTranscriber(says)
+    engines = Engines(
+        Unsure(course),
+        LoudnessVad("spare"),
+        hears,
+        ScriptedModel(("It is ten o'clock and all is well.",)),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+    )
+    run_virtual(Hold(ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False).perform())
+    [hearing] = hears.hearings
+    assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
