@@ -88,7 +88,7 @@ class TurnSection(Section):
             low=40,
             high=2000,
         ),
-    ] = 60
+    ] = 40
     max_turn_s: Annotated[
         float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
     ] = 60.0

@@ -46,7 +46,7 @@ ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\n
 
 def test_the_defaults_are_what_others_build_on() -> None:
     assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
-    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 60, 60.0, 10.0, 300)
+    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 40, 60.0, 10.0, 300)
     assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
     assert (DEFAULTS.stt.timeout_s, DEFAULTS.tts.timeout_s) == (3.0, 3.0)
     assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed, DEFAULTS.tts.volume_dbfs) == ("", 1.0, -20.0)
