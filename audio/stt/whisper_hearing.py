@@ -34,6 +34,10 @@ off, and words that somebody waits for would come after it."""
 _DIP_SAMPLES = samples_of_ms(100)
 """So long after a dip its decode may begin, should the model have been busy."""
 
+_DIP_TOOK_S = 0.15
+"""Longer decodes are not begun at dips: early words and a second decode to confirm them would come later than the one
+that is begun when words are asked for."""
+
 _LACKING_EARLY_SAMPLES = samples_of_ms(40)
 """Speech that early words may lack at their end ..."""
 
@@ -111,8 +115,9 @@ class WhisperHearing:
         enough = self._fed - self._quiet.samples
         if speech_end is not None:
             end = speech_end - self.segment
-            self._sure = min(end + _MARGIN_SAMPLES, self._fed)  # what will be asked for next
-            enough = min(enough, end - _LACKING_EARLY_SAMPLES if early else self._sure)
+            if early:
+                self._sure = min(end + _MARGIN_SAMPLES, self._fed)
+            enough = min(enough, end - _LACKING_EARLY_SAMPLES if early else max(end, self._sure))
         waiting = _Waiting(
             self._desk.ticket(),
             self._fed,
@@ -166,7 +171,7 @@ class WhisperHearing:
     def _wants_early(self, crowd: float) -> Kind | None:
         fresh, took = self._fed - self._tried, self.account.took_s * crowd * MIC_RATE_HZ
         new = self._dip is not None and self._dip > self._tried and self._fed - self._dip <= _DIP_SAMPLES
-        if new and fresh >= took * crowd:
+        if new and fresh >= took * crowd and self.account.took_s <= _DIP_TOOK_S:
             return "dip"  # alone as soon as the last decode is done, in a crowd hardly ever
         return "partial" if fresh >= max(self._interval, _REST * took) else None
 
