@@ -333,8 +333,8 @@ class Session:
         # To judge a silence takes 2 ms: the recognizer is asked first, and works meanwhile.
         judging = self._tasks.create_task(self._judge(effect), name=f"silence of {effect.reply}")
         words = await self._listening.words(effect)
-        self.recorder.transcribed(effect.reply, began_s, self._now_s())
         await judging  # before its words are
+        self.recorder.transcribed(effect.reply, began_s, self._now_s())
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
 
