@@ -54,7 +54,10 @@ class Ears:
     def dip(self) -> None:
         """The frame that went by last is less surely speech than the one before it."""
         if self._hearing is not None:
-            self._hearing.dip()
+            try:
+                self._hearing.dip()
+            except Exception as error:  # noqa: BLE001 - see reason_of
+                self._failed(error)
 
     def open(self, segment: SegmentId) -> None:
         """Listen to a segment from its beginning, which lies in the past."""

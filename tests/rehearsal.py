@@ -151,6 +151,8 @@ class ScriptedHearing:
                     yield word
 
     def dip(self) -> None:
+        if self.transcriber.dips_badly:
+            raise SttError("the recognizer has lost its head")
         self.dips.append(self.until)
 
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
@@ -189,6 +191,7 @@ class ScriptedTranscriber:
     dead: bool = False
     hangs: bool = False
     breaks: bool = False
+    dips_badly: bool = False
     name: str = "scripted ears"
     detail: str = ""
     loads: int = 0

@@ -46,3 +46,18 @@ def test_a_recognizer_is_told_where_speech_may_be_over(course: tuple[float, ...]
     run_virtual(Hold(ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False).perform())
     [hearing] = hears.hearings
     assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
+
+
+def test_a_recognizer_that_fails_there_is_loaded_again() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(6000, 6800, "with milk")]
+    hears = ScriptedTranscriber(says, dips_badly=True)
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        hears,
+        ScriptedModel(("It is ten o'clock and all is well.",) * 2),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+    )
+    run_virtual(Hold(ScriptedMicrophone(says, 10000), engines, TurnSettings(), keep_words=False).perform())
+    assert hears.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
