@@ -38,7 +38,7 @@ _DIP_TOOK_S = 0.15
 """Longer decodes are not begun at dips: early words and a second decode to confirm them would come later than the one
 that is begun when words are asked for."""
 
-_LACKING_EARLY_SAMPLES = samples_of_ms(40)
+LACKING_EARLY_SAMPLES = samples_of_ms(40)
 """Speech that early words may lack at their end ..."""
 
 _MARGIN_SAMPLES = samples_of_ms(40)
@@ -117,7 +117,7 @@ class WhisperHearing:
             end = speech_end - self.segment
             if early:
                 self._sure = min(end + _MARGIN_SAMPLES, self._fed)
-            enough = min(enough, end - _LACKING_EARLY_SAMPLES if early else max(end, self._sure))
+            enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._sure))
         waiting = _Waiting(
             self._desk.ticket(),
             self._fed,
