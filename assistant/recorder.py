@@ -199,8 +199,10 @@ class Recorder:
         waited: tuple[str, ...] = ("endpoint", "stt")
         if trace.again is not None:
             waited = (*waited, "again")
-            trace.span(attempt, replace(trace.again, name="again", after=()))
-        trace.span(attempt, Span("commit", "endpoint_wait", trace.endpoint_s, now_s, waited))
+            asked_late = trace.again.start_s >= trace.endpoint_s
+            trace.span(attempt, replace(trace.again, name="again", after=("endpoint",) if asked_late else ()))
+        for_words = any((trace.end_of(attempt, name) or 0.0) > trace.endpoint_s for name in ("stt", "again"))
+        trace.span(attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, waited))
 
     def retract(self, reply: ReplyId, now_s: float) -> None:
         """The committed reply was cancelled before a word of it was heard; its turn goes on."""

@@ -439,4 +439,6 @@ def adds_up(record: TurnRecord) -> None:
     assert all(name in names for span in heard for name in span.after), "a span waited for something unknown"
     assert record.endpoint_ms is not None
     waited_ms = record.endpoint_ms - record.speech_end_ms
-    assert record.stages["endpoint_wait"].ms <= waited_ms + 1, "work is billed to the wait for the endpoint"
+    wait_ms = record.stages["endpoint_wait"].ms
+    paid = "\n".join(f"{s.start_ms:9.1f} {s.end_ms:9.1f} {s.stage} {s.name} after {s.after}" for s in heard)
+    assert wait_ms <= waited_ms + 1, f"work is billed to the wait for the endpoint: {wait_ms} of {waited_ms}\n{paid}"
