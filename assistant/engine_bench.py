@@ -29,7 +29,7 @@ from audio.tts import Voice
 RANDOM_WEIGHTS = "random-weights"
 """A file of this name in a model's folder says that its words mean nothing; bench/engines.py writes it."""
 
-WINDOWS = ("adaptive", "full")
+WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
 
 UNITS = (

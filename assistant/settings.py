@@ -19,7 +19,7 @@ Profile = Literal["eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
 SttEngine = Literal["auto", "faster-whisper", "pocketsphinx"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
-EncoderWindow = Literal["adaptive", "full"]
+EncoderWindow = Literal["adaptive", "full", "dynamic"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
@@ -148,7 +148,11 @@ class SttSection(Section):
         ),
     ] = 0
     encoder_window: Annotated[
-        EncoderWindow, About("How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s.")
+        EncoderWindow,
+        About(
+            "How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s; dynamic: the sound "
+            "and 2 s, for models that were tuned for it."
+        ),
     ] = "adaptive"
     hot_words: Annotated[str, About("Names and terms that it should expect; empty: none.")] = ""
     initial_prompt: Annotated[str, About("Text as if said before, for its spelling; empty: none.")] = ""

@@ -55,7 +55,8 @@ class WhisperSettings:
         device: "auto": CUDA where there is one.
         compute_type: As of CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
         cpu_threads: On a CPU, for all workers together.
-        encoder_window: "full": always 30 s; "adaptive": as much as there is sound, see `encoder_frames`.
+        encoder_window: "full": always 30 s; "adaptive": as much as there is sound, at least 10 s; "dynamic": also less,
+            for models that were tuned for it; see `encoder_frames`.
         hot_words: Names and terms that are likely to be said.
         initial_prompt: Text as if said before: for its style and spelling.
         workers: Decodes at once, on a CPU; they share the weights and the threads. CUDA has one.

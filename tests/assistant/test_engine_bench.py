@@ -158,6 +158,8 @@ def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp
         "mine, adaptive, 2 threads",
         "mine, full, 1 thread",
         "mine, full, 2 threads",
+        "mine, dynamic, 1 thread",
+        "mine, dynamic, 2 threads",
     ]
     stt = settings(*found[2].overrides).stt
     assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
@@ -289,7 +291,7 @@ def test_the_command_measures_real_engines_and_writes_what_it_found(tmp_path: Pa
     by_name = {(row["engine"], row["setting"]): row for row in report["rows"]}
     assert by_name["pocketsphinx", ""]["wer"] == 0.0
     assert by_name["faster-whisper", "tiny"]["note"] == "missing: repartee models pull tiny"
-    assert len([row for row in report["rows"] if row["setting"].startswith("whisper, ")]) == 4
+    assert len([row for row in report["rows"] if row["setting"].startswith("whisper, ")]) == 6
     assert by_name["piper", voice.stem]["wait"]["p95_ms"] > 0
     assert by_name["espeak-ng", ""]["real_time_factor"] < 1
     assert report == json.loads((tmp_path / "out" / "engines.json").read_text(encoding="utf-8"))

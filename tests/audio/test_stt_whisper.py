@@ -93,7 +93,7 @@ def engine(path: Path, **settings: object) -> WhisperTranscriber:
 
 
 @pytest.mark.parametrize("words", [1, 4, 7])
-@pytest.mark.parametrize("encoder_window", ["full", "adaptive"])
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
 def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperTranscriber) -> None:
         listener = Listener(transcriber)

@@ -9,7 +9,7 @@ from synthetic_whisper import loud, quiet
 from audio.stt.whisper_agreement import Agreement
 from audio.stt.whisper_doubts import Evidence, compression_ratio, doubt, invented, plain, without_loop
 from audio.stt.whisper_quiet import TrailingQuiet
-from audio.stt.whisper_window import cut_at, encoder_frames
+from audio.stt.whisper_window import EncoderWindow, cut_at, encoder_frames
 from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 
 
@@ -21,9 +21,16 @@ def test_adaptive_window(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "full") == 3000
 
 
-@given(st.integers(0, 40 * MIC_RATE_HZ))
-def test_window_is_even_and_holds_the_sound(samples: int) -> None:
-    frames = encoder_frames(samples, "adaptive")
+@pytest.mark.parametrize(
+    ("seconds", "frames"), [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)]
+)
+def test_dynamic_window(seconds: float, frames: int) -> None:
+    assert encoder_frames(samples_of_s(seconds), "dynamic") == frames
+
+
+@given(st.integers(0, 40 * MIC_RATE_HZ), st.sampled_from(["adaptive", "dynamic"]))
+def test_window_is_even_and_holds_the_sound(samples: int, window: EncoderWindow) -> None:
+    frames = encoder_frames(samples, window)
     assert frames % 2 == 0
     assert frames * 160 >= min(samples, 30 * MIC_RATE_HZ)
     assert frames <= 3000
