@@ -138,6 +138,8 @@ class GrpcChannel:
                     if begun or retried or not lost:
                         raise self._failure(error, connected=connected, begun=begun, private=private) from None
                     retried = True
+                    if self._channel is channel:  # it may say for a moment longer that it is connected
+                        self._channel = None
                 else:
                     return
                 finally:
