@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 from assistant.restarting import reason_of
 from assistant.turn_end import Estimate, Evidence, TurnEndEstimator
 from assistant.turn_end_priors import PauseHabits, expected_answer
@@ -18,7 +20,7 @@ from audio.prosody import ProsodyTrack
 from audio.prosody_features import prosody_at
 from audio.ring import Ring
 from audio.stt import SegmentId
-from audio.units import Pcm, Samples, ms_of_samples, samples_of_s
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_s
 from audio.vad import Voicing
 
 LEAD_S = 0.7
@@ -27,6 +29,10 @@ LEAD_S = 0.7
 SMART_AFTER_MS = 100.0
 """Silence after which Smart Turn is asked: four in ten silences are over sooner, its answer takes 60 ms, and no profile
 ends a turn before 160."""
+
+WARM_S = 0.6
+WARM_PITCH_HZ = 150
+"""Of the sound that is judged once before anybody speaks."""
 
 SMART_TIMEOUT_S = 0.5
 """Later than that its answer decides nothing any more."""
@@ -170,3 +176,16 @@ class Judge:
     def _estimate(self, silence: _Silence) -> None:
         lasted_ms = ms_of_samples(self._at - silence.end)
         self.told(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))
+
+
+def judge_once(estimator: TurnEndEstimator) -> None:
+    """Judge a silence that nobody hears: the first one loads tables and parts of numpy, 40 ms if they are at hand."""
+    judge = Judge(estimator, None, lambda _text: False, True, lambda _segment, _estimate: None, lambda _what: None)
+    segment, speech = SegmentId(0), samples_of_s(WARM_S)
+    sound = (np.arange(speech) % (MIC_RATE_HZ // WARM_PITCH_HZ) * 100).astype(np.int16)
+    judge.began(Samples(0))
+    for start in range(0, speech, FRAME_SAMPLES):
+        frame = Frame(Samples(start), sound[start : start + FRAME_SAMPLES])
+        judge.hear(frame, Voicing(True, Samples(0), 1.0))
+    judge.silence(segment, Samples(speech))
+    judge.words(segment, "what time is it")

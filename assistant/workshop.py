@@ -15,12 +15,12 @@ from assistant.deeds import Deeds
 from assistant.derived_settings import needs, reads, with_phrase
 from assistant.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.engines import Chosen, Engines
-from assistant.judge import Listener
+from assistant.judge import Listener, judge_once
 from assistant.model_catalogue import Kind
 from assistant.models import Need, at_hand, is_piper_voice, missing
 from assistant.settings import Settings
 from assistant.spoken import spoken
-from assistant.turn_end import Evidence, fitted_turn_end
+from assistant.turn_end import fitted_turn_end
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
@@ -102,7 +102,7 @@ class Workshop:
             raise
         self._skills = skills
         spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: 20 ms
-        fitted_turn_end().estimate(Evidence(0.0, text="warm"))  # reads its tables: 30 ms
+        judge_once(fitted_turn_end())
 
     async def _beside(self, skills: "Skills") -> Transcriber:
         """Load what is shared while pocketsphinx, in a process of its own, loads: it takes longest (docs/talk.md)."""

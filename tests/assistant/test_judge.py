@@ -1,7 +1,10 @@
 """What a conversation tells the judge of a speaker's pauses reaches the estimate."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from real_time import Hold
@@ -152,3 +155,38 @@ def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> No
     )
     run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
     assert order == ["asked", "judged", "judged with words"]
+
+
+LATER = """
+import sys, wave
+import numpy
+from assistant.judge import Judge, judge_once
+from assistant.turn_end import fitted_turn_end
+from audio.frame import Frame
+from audio.stt import SegmentId
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import Voicing
+
+with wave.open(sys.argv[1]) as file:
+    sound = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16)
+judge_once(fitted_turn_end())
+loaded, estimates = set(sys.modules), []
+judge = Judge(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
+judge.began(Samples(0))
+for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
+    judge.hear(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), Voicing(True, Samples(0), 1.0))
+    if start % (25 * FRAME_SAMPLES) == 0:
+        judge.silence(SegmentId(start), Samples(start))
+        judge.words(SegmentId(start), "a table for two")
+print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
+"""
+
+
+def test_a_silence_judged_before_anybody_speaks_leaves_nothing_to_be_loaded_by_the_first_one() -> None:
+    """numpy loads a part of itself with its first median: it was on the event loop, in the midst of a first turn."""
+    root = Path(__file__).parents[2]
+    recording = root / "tests" / "recordings" / "Montreal-Forced-Al_mfa-internalsil.wav"
+    done = subprocess.run(
+        [sys.executable, "-c", LATER, str(recording)], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True"]
