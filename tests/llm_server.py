@@ -1,6 +1,8 @@
 """A service that does as its script says, faults included, on a real loopback socket.
 
 A script is a tuple of steps for one connection's next POST; the last script of a server serves all further ones.
+With `by_turn` it is the script of the turn that is asked about, however often that is: who answers speech may ask again
+before a turn is over, and how often depends on how fast the machine recognizes.
 """
 
 import asyncio
@@ -93,6 +95,7 @@ class Server:
 
     Attributes:
         url: Base url of the service.
+        by_turn: Whether each of the scripts belongs to a turn, counted by the user's messages, or to a request.
         models: The script for every GET: its list of models.
         seen: Requests so far.
         asked: Set as soon as there is one.
@@ -104,6 +107,7 @@ class Server:
 
     scripts: list[Script]
     url: str = ""
+    by_turn: bool = False
     models: Script = field(default_factory=lambda: status(200, {"data": []}))
     seen: list[Seen] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -153,6 +157,9 @@ class Server:
             await self._do(step, reader, writer)
 
     def _next_script(self) -> Script:
+        if self.by_turn:
+            turn = sum(message["role"] == "user" for message in json.loads(self.seen[-1].body)["messages"])
+            return self.scripts[min(turn, len(self.scripts)) - 1]
         return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
 
     async def _do(self, step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -185,9 +192,9 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(*scripts: Script) -> AsyncGenerator[Server]:
+async def serving(*scripts: Script, by_turn: bool = False) -> AsyncGenerator[Server]:
     """Serve scripts on a free loopback port."""
-    server = Server(list(scripts))
+    server = Server(list(scripts), by_turn=by_turn)
     listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
     try:

@@ -82,7 +82,7 @@ class Running:
 
 @contextmanager
 def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) -> Iterator[Running]:
-    """Real engines; what answers is a service that gives these answers in turn, or else the skills."""
+    """Real engines; what answers is a service that gives each turn its answer, or else the skills."""
     running: list[Running] = []
     ready, leave = threading.Event(), asyncio.Event()
 
@@ -92,7 +92,7 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
             if answers:
                 also = ("skills.before_llm=false", *assignments)
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
-                url = (await stack.enter_async_context(llm_server.serving(*scripts))).url
+                url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             server = await stack.enter_async_context(served(real_engines(traces, url, *also)))
             app = server.server.config.app
             assert isinstance(app, Starlette)
