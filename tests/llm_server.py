@@ -158,7 +158,8 @@ class Server:
 
     def _next_script(self) -> Script:
         if self.by_turn:
-            turn = sum(message["role"] == "user" for message in json.loads(self.seen[-1].body)["messages"])
+            messages = json.loads(self.seen[-1].body)["messages"]
+            turn = [message["role"] for message in messages].count("user")
             return self.scripts[min(turn, len(self.scripts)) - 1]
         return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
 
