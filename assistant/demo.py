@@ -42,6 +42,7 @@ class _Taped:
     """A microphone whose frames are also written to the left channel."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
+        self.patient = False
         self._microphone = microphone
         self._tape = tape
 

@@ -65,6 +65,9 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 
 LAST_REPLY_TIMEOUT_S = 60.0
 
+UNHEARD = 0.2
+"""A frame that is less likely speech than this begins none."""
+
 MOST_TYPED = 20
 """Waiting while spoken words are still to come; then the oldest are forgotten."""
 
@@ -248,6 +251,8 @@ class Session:
             self._let_go(self.key)
         for announcement in self.engines.deeds.due(self._now_s()):
             self._tell(Asked(self._at, "announcement", announcement))
+        unheard = not voicing.speaking and voicing.probability < UNHEARD
+        self.microphone.patient = unheard and self.turns.calm and self.key is None
 
     def _let_go(self, key: TalkKey) -> None:
         match key.due(self._at, self._listening.onset if self.turns.floor is Floor.USER else None):

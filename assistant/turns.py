@@ -87,6 +87,12 @@ class Turns:
         return turn is not None and turn.endpoint is not None and turn.owed
 
     @property
+    def calm(self) -> bool:
+        """Nobody speaks or has just spoken: no silence is waited for, and no decision is near while it lasts."""
+        state = self._state
+        return state.turn is None and (state.reply is None or state.reply.challenge is None)
+
+    @property
     def _interruptible(self) -> bool:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held
 

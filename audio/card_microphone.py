@@ -80,6 +80,7 @@ class CardMicrophone:
     Attributes:
         level_dbfs: Of the last 100 ms, before they were cleaned; -inf where there was no sound.
         muted: The stream is closed, and stays so until `mute(False)`.
+        patient: See `Microphone`.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class CardMicrophone:
             library: Who opens the stream; the program's own where None.
         """
         self.muted = False
+        self.patient = False
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
         self._keeper = CardKeeper(
@@ -193,7 +195,8 @@ class CardMicrophone:
             for block in self._stream.lane.ring.take():
                 came = True
                 self._lag_s = self._stream.lane.clock.lag_s
-                for frame in self._line.push(block.pcm, self._forward(block.at_s)):
+                captured_s = self._forward(block.at_s)
+                for frame in self._line.push(block.pcm, captured_s, patient=self.patient):
                     yield self._cleaned(frame)
         if not came:
             # In the time of capture, as everything on this line.

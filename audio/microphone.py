@@ -9,6 +9,7 @@ import numpy.typing as npt
 from audio.clock import StreamClock
 from audio.filled import FilledSilence
 from audio.frame import Frame
+from audio.hush import Hush
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
@@ -17,9 +18,20 @@ _SILENT_AFTER_AT_MOST_S = 0.5
 _FRAME_S = FRAME_MS / 1000
 _FRAMES_PER_IDLE = 50
 
+HUSH_S = 0.16
+"""How long hush may wait: eight frames, five windows of Silero. Eight at once cost a third of eight by themselves, for
+whatever a frame goes through is cold in the processor's caches by the time of the next."""
+
 
 class Microphone(Protocol):
-    """Where frames come from: a sound card, a socket, a recording."""
+    """Where frames come from: a sound card, a socket, a recording.
+
+    Attributes:
+        patient: Set by whoever takes the frames: while nobody speaks, what is no louder than the room may come late,
+            by up to 160 ms and several at once. Anything louder comes at once, and so does what waited before it.
+    """
+
+    patient: bool
 
     @property
     def clock(self) -> StreamClock:
@@ -42,6 +54,8 @@ class Microphone(Protocol):
 class MicrophoneLine:
     """Raw blocks to frames: mixed down, resampled, cut into 20 ms, silence put in. Sans-I/O; not thread-safe.
 
+    Where it may be patient, blocks of hush wait for each other; what they are made into is the same.
+
     The frames of one call stay as they are until the next call: their samples are views into the block that was
     pushed or into two buffers of one frame each.
 
@@ -58,6 +72,9 @@ class MicrophoneLine:
         self.filled = FilledSilence()
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
+        self._hush = Hush()
+        self._held: list[Pcm] = []  # blocks that are not yet resampled
+        self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
         self._cut = Samples(0)  # everything before was given out as frames
         self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_cut`
@@ -71,8 +88,13 @@ class MicrophoneLine:
     @property
     def received(self) -> Samples:
         """How much sound has come, at 16 kHz: the line without the silence that was put in."""
-        end = Samples(self._origin + self._resampler.received)
+        end = self._newest
         return Samples(end - self.filled.before(end))
+
+    @property
+    def _newest(self) -> Samples:
+        """The end of the newest sound that has come: the resampler, or hush, may still hold it back."""
+        return Samples(self._origin + self._resampler.received_with(self._held_samples))
 
     @property
     def silent_from_s(self) -> float:
@@ -83,27 +105,32 @@ class MicrophoneLine:
     def _patience_s(self) -> float:
         return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float) -> list[Frame]:
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float, *, patient: bool = False) -> list[Frame]:
         """The frames that a block completes.
 
         Args:
             block: int16, (n,) or (n, channels), any n, at this line's rate; a mono block at 16 kHz is not copied.
             arrival_s: Loop time at which its last sample was here; never going backwards.
+            patient: Nobody is known to speak: a block of hush may wait.
         """
         if len(block) == 0:
             return []
-        pcm = self._resampler.push(mixdown(block))
-        # The newest sample may still be held back by the resampler, but here it is.
-        self.clock.observe(Samples(self._origin + self._resampler.received), arrival_s)
+        pcm = mixdown(block)
+        room = HUSH_S * self._rate_hz - self._held_samples
+        waits = patient and self._hush.holds(pcm) and len(pcm) < room
+        self._held.append(pcm.copy() if waits else pcm)
+        self._held_samples += len(pcm)
+        # The newest sample may still be held back, but here it is.
+        self.clock.observe(self._newest, arrival_s)
         self._last_arrival_s = arrival_s
         self._last_block_s = len(block) / self._rate_hz
-        return self._frames_of(pcm)
+        return [] if waits else self._frames_of(self._released())
 
     def retune(self, rate_hz: int) -> list[Frame]:
         """From here on blocks come at another rate; returns what was held back, as sound that goes on without a gap."""
         if rate_hz == self._rate_hz:
             return []
-        frames = self._frames_of(self._resampler.flush())
+        frames = self._held_back()
         self._origin = Samples(self._cut + self._partial_samples)
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
@@ -140,12 +167,24 @@ class MicrophoneLine:
         return frames
 
     def _finish_sound(self) -> list[Frame]:
-        frames = self._frames_of(self._resampler.flush())
+        frames = self._held_back()
         if self._partial_samples:
             missing = self._silence[self._partial_samples :]
             self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
             frames += self._frames_of(missing)
         return frames
+
+    def _held_back(self) -> list[Frame]:
+        """The frames of all that has come; the resampler is ready for a new sound."""
+        frames = self._frames_of(self._released()) if self._held else []
+        return frames + self._frames_of(self._resampler.flush())
+
+    def _released(self) -> Pcm:
+        """What was held, at least one block, at the line's rate."""
+        sound = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
+        self._held.clear()
+        self._held_samples = 0
+        return self._resampler.push(sound)
 
     def _frames_of(self, pcm: Pcm) -> list[Frame]:
         """Cut frames off (partial + pcm); the rest becomes the partial one."""

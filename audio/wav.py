@@ -19,6 +19,7 @@ class WavMicrophone:
 
     Attributes:
         recording: What it plays.
+        patient: See `Microphone`; sound that is there already never comes late.
     """
 
     def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
@@ -32,6 +33,7 @@ class WavMicrophone:
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
         self.recording = recording
+        self.patient = False
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)

@@ -29,6 +29,7 @@ from assistant.turns import Turns
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
+from audio.microphone import HUSH_S
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Words
 from audio.tts import Chunk, WordMark
@@ -59,6 +60,8 @@ LATE_FOR_MS = 500
 class ScriptedMicrophone:
     """Loud frames where somebody speaks, in virtual real time; each may come late, and `muted` ones are silent.
 
+    Where it may be patient it is, as `MicrophoneLine`: silent frames wait until there are eight.
+
     `late_ms`: by how much frames come late, one after another for half a second each; a later frame waits for it.
     """
 
@@ -66,6 +69,7 @@ class ScriptedMicrophone:
         self.clock = StreamClock()
         self.invented_frames = 0
         self.muted = False
+        self.patient = False
         self._says = says
         self._frames = length_ms // 20
         self._late_ms = late_ms
@@ -75,6 +79,7 @@ class ScriptedMicrophone:
         begin_s = loop.time()
         loud, silent = np.full(FRAME_SAMPLES, 8000, np.int16), np.zeros(FRAME_SAMPLES, np.int16)
         muted: list[bool] = []  # as they are captured
+        held: list[Frame] = []
         for number in range(self._frames):
             late_ms = self._late_ms[number * 20 // LATE_FOR_MS % len(self._late_ms)]
             while len(muted) <= number + late_ms // 20:
@@ -83,7 +88,11 @@ class ScriptedMicrophone:
             self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
-            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, invented=muted[number])
+            held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, invented=muted[number]))
+            if not self.patient or spoken or len(held) >= HUSH_S * 50 or number == self._frames - 1:
+                for frame in held:
+                    yield frame
+                held.clear()
 
 
 class LoudnessVad:

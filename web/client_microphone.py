@@ -24,10 +24,14 @@ class ClientMicrophone:
     """Implements `Microphone`. Blocks are delivered on the event loop; frames are taken by one conversation.
 
     While no sound comes (muted, push-to-talk, a lost network) the line goes on in silence.
+
+    Attributes:
+        patient: See `Microphone`.
     """
 
     def __init__(self, rate_hz: int) -> None:
         """`rate_hz`: of the blocks, until `deliver` says otherwise."""
+        self.patient = False
         self._line = MicrophoneLine(rate_hz)
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event: everything before it was heard
         self._came = asyncio.Event()
@@ -65,7 +69,7 @@ class ClientMicrophone:
             if self._ended:
                 return
             self._keep(self._line.retune(rate_hz))
-            self._keep(self._line.push(block[at : at + rate_hz], loop.time()))
+            self._keep(self._line.push(block[at : at + rate_hz], loop.time(), patient=self.patient))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 

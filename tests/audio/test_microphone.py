@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.microphone import MicrophoneLine
+from audio.microphone import HUSH_S, MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
 RATES = [8_000, 16_000, 22_050, 44_100, 48_000]
@@ -268,3 +268,105 @@ def test_before_the_moment_it_names_the_line_puts_no_silence_in() -> None:
     assert line.silent_from_s == pytest.approx(5.6)
     assert line.idle(line.silent_from_s - 0.001) == []
     assert line.idle(line.silent_from_s + 0.001) != []
+
+
+# ---- hush: blocks that nobody waits for ----
+
+
+def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
+    return np.random.default_rng(seed).integers(-spread // 2, spread // 2 + 1, samples).astype(np.int16)
+
+
+def in_blocks(line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, *, patient: bool = True) -> list[int]:
+    """How many frames each block of 20 ms at 24 kHz completes."""
+    blocks = sound.reshape(-1, 480)
+    return [len(line.push(block, at_s + (n + 1) * 0.02, patient=patient)) for n, block in enumerate(blocks)]
+
+
+def test_hush_comes_eight_frames_at_once_where_one_is_patient() -> None:
+    line = MicrophoneLine(24_000)
+    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, patient=False)
+    assert set(at_once) <= {0, 1, 2}
+    learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
+    assert learning[:10] == [1] * 10  # what the room is like has to be known first
+    together = in_blocks(line, noise(200, 480 * 80, 2), 4.0)
+    assert sorted(set(together)) == [0, 8]
+    assert together.count(8) == 10
+
+
+def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(200, 480 * 100), 0.0)
+    in_blocks(line, noise(200, 480), 2.0, patient=False)
+    assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
+    soft = line.push(noise(500, 480), 2.1, patient=True)  # 8 dB
+    assert len(soft) == 4
+    assert line.received == line.clock.to_position(2.1)
+    assert in_blocks(line, noise(200, 480), 2.1) == [0]
+    assert in_blocks(line, noise(200, 480), 2.12, patient=False) == [2]
+
+
+def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(200, 480 * 200), 0.0)
+    louder = in_blocks(line, noise(1000, 480 * 200, 1), 4.0)
+    first = louder.index(8)
+    assert 25 < first < 150
+    assert set(louder[1:10]) == {1}
+    assert sorted(set(louder[first:])) == [0, 8]
+
+
+def test_digital_silence_is_hush_from_the_beginning() -> None:
+    line = MicrophoneLine(24_000)
+    assert sum(in_blocks(line, np.zeros(480 * 16, np.int16), 0.0)) == 15  # the resampler holds back 2 ms
+    assert len(line.push(np.zeros(480, np.int16), 0.34, patient=True)) == 0
+
+
+def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
+    line = MicrophoneLine(16_000)
+    sound = noise(20, 320 * 4)
+    for n, block in enumerate(sound.reshape(-1, 320)):
+        assert line.push(block, 10.02 + n * 0.02, patient=True) == []
+    frames = kept(line.idle(10.2))
+    np.testing.assert_array_equal(sound_of(frames[:4]), sound)
+    assert [frame.invented for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
+    assert line.received == len(sound)
+
+
+@settings(max_examples=60)
+@given(
+    rate_hz=st.sampled_from(RATES),
+    blocks=st.lists(
+        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.booleans()), max_size=60
+    ),
+    ends=st.sampled_from(["finish", "retune", "idle"]),
+)
+def test_patience_changes_when_frames_come_and_nothing_else(
+    rate_hz: int, blocks: list[tuple[int, int, bool]], ends: str
+) -> None:
+    patient, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
+    late: list[Frame] = []
+    prompt: list[Frame] = []
+    pushed = 0
+    for seed, (size, spread, waits) in enumerate(blocks):
+        block = noise(spread, size, seed)
+        pushed += size
+        late += kept(patient.push(block, pushed / rate_hz, patient=waits))
+        prompt += kept(plain.push(block, pushed / rate_hz))
+        assert patient.received == plain.received
+        assert patient.clock.offset_s == plain.clock.offset_s
+        behind = (len(prompt) - len(late)) * FRAME_SAMPLES
+        assert 0 <= behind < HUSH_S * 16_000 + FRAME_SAMPLES
+        if not waits:
+            assert behind == 0
+    for line, frames in ((patient, late), (plain, prompt)):
+        match ends:
+            case "finish":
+                frames.extend(kept(line.finish()))
+            case "retune":
+                frames.extend(kept(line.retune(12_000)))
+            case "idle":
+                frames.extend(kept(line.idle(pushed / rate_hz + 1.0)))
+    assert [(frame.start, frame.invented) for frame in late] == [(frame.start, frame.invented) for frame in prompt]
+    for one, other in zip(late, prompt, strict=True):
+        np.testing.assert_array_equal(one.pcm, other.pcm)
