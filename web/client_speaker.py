@@ -16,6 +16,9 @@ PIECE_SAMPLES = reply_samples_of_ms(100)
 """The longest piece that is sent at once: what is sent cannot be taken back, only flushed by the client."""
 
 TICK_S = 0.02
+LATER_TICK_S = 0.1
+"""Once a second of a reply was heard. Before that it matters how much of it was: who goes on takes back what nobody
+heard yet. What an interruption leaves of a reply is reckoned when it happens, and the end is told when it comes."""
 
 SILENT_CLIENT_S = 2.0
 """A client that promised reports and gave none for so long is taken for one that gives none."""
@@ -144,12 +147,24 @@ class ClientSpeaker:
             if self._playing is None or self._playing.finished:  # most of the time: nothing is looked at
                 self._begun.clear()
                 await self._begun.wait()
-            await asyncio.sleep(TICK_S if self._gone_s is None else AWAY_TICK_S)
+            await asyncio.sleep(self._tick_s())
             playing = self._playing
             if playing is not None and self._gone_s is None:
                 self._tell(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
+
+    def _tick_s(self) -> float:
+        """How long until the conversation is told again."""
+        if self._gone_s is not None:
+            return AWAY_TICK_S
+        playing = self._playing
+        if playing is None or playing.told < REPLY_RATE_HZ:
+            return TICK_S
+        if not playing.ended:
+            return LATER_TICK_S
+        left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
+        return min(max(left_s, TICK_S), LATER_TICK_S)
 
     # ---- what the client says ----
 

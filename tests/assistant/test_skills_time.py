@@ -22,6 +22,7 @@ NOT_UNDERSTOOD = (
 
 
 @pytest.mark.slow
+@pytest.mark.alone  # what runs beside it takes its caches, which is half as much again
 def test_a_match_stays_within_its_budget() -> None:
     skills = Skills()
     skills.load()

@@ -130,9 +130,10 @@ def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> 
 def test_a_field_of_another_kind_is_one_line_at_most(tmp_path: Path, field: str) -> None:
     values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
     commands = ("show", "report", "replay", "advise", "scrub")
-    began = sorted(rehearsed([TIME])[0]).index(field)
+    turn = rehearsed([TIME])[0]
+    began = sorted(turn).index(field)
     for number, value in enumerate(values):
-        record = rehearsed([TIME])[0] | {field: value}
+        record = turn | {field: value}
         # Each field meets each command twice, each value over the fields all of them: all with all took five minutes.
         code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
         assert code in {0, 2}

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -110,6 +111,21 @@ def test_sound_is_sent_at_once_up_to_the_bound_and_then_as_it_is_played() -> Non
     assert min(ahead_ms[10:]) >= AHEAD_MS - 30
     assert max(len(pcm) for _, _, pcm in client.sent) == PIECE_SAMPLES
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
+
+
+def test_what_is_played_is_told_often_at_first_and_its_end_at_once() -> None:
+    async def scene(client: Client) -> None:
+        assert await play(client, 3450)
+        await client.at(3600)
+
+    client = perform(scene)
+    at_ms = [at_ms for at_ms, _, _ in client.told]
+    gaps_ms = [after - before for before, after in pairwise(at_ms)]
+    assert max(gap for gap, at in zip(gaps_ms, at_ms, strict=False) if at < 950) <= 21
+    assert sum(at > 1050 for at in at_ms) <= 25
+    assert max(gaps_ms) <= 101
+    assert client.finished_at_ms == pytest.approx([3450], abs=21)
+    assert client.told_ms == 3450
 
 
 def test_a_bound_smaller_than_a_piece_still_lets_sound_through() -> None:
@@ -324,7 +340,8 @@ def test_more_than_what_was_heard_may_have_been_lost() -> None:
         client.speaker.gone()
         client.speaker.back(REPLY, 600)
         await client.at(1500)
-        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # what was told stays told
+        told_ms = client.speaker.close(REPLY) / 24
+        assert 1100 <= told_ms <= 1230  # what was told stays told: it is, ten times a second
 
     client = perform(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
