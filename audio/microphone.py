@@ -19,8 +19,8 @@ _FRAME_S = FRAME_MS / 1000
 _FRAMES_PER_IDLE = 50
 
 HUSH_S = 0.16
-"""How long hush may wait: eight frames, five windows of Silero. Eight at once cost a third of eight by themselves, for
-whatever a frame goes through is cold in the processor's caches by the time of the next."""
+"""How long hush may wait: eight frames, five windows of Silero. Eight at once cost less than one by one, for whatever a
+frame goes through is cold in the processor's caches by the time of the next (docs/experiments.md)."""
 
 
 class Microphone(Protocol):
