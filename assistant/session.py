@@ -251,8 +251,10 @@ class Session:
             self._let_go(self.key)
         for announcement in self.engines.deeds.due(self._now_s()):
             self._tell(Asked(self._at, "announcement", announcement))
+        # Timers are looked at with every frame, and whoever lets go of a key waits for what was said until then.
+        awaited = self.key is not None or self.engines.deeds.timers.any_set
         unheard = not voicing.speaking and voicing.probability < UNHEARD
-        self.microphone.patient = unheard and self.turns.calm and self.key is None
+        self.microphone.patient = unheard and self.turns.calm and not awaited
 
     def _let_go(self, key: TalkKey) -> None:
         match key.due(self._at, self._listening.onset if self.turns.floor is Floor.USER else None):

@@ -88,9 +88,9 @@ class Turns:
 
     @property
     def calm(self) -> bool:
-        """Nobody speaks or has just spoken: no silence is waited for, and no decision is near while it lasts."""
+        """Nobody speaks or has just spoken, and nothing is to be announced: the next silent frame decides nothing."""
         state = self._state
-        return state.turn is None and (state.reply is None or state.reply.challenge is None)
+        return state.turn is None and not state.announcements and (state.reply is None or state.reply.challenge is None)
 
     @property
     def _interruptible(self) -> bool:

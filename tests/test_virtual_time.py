@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import socket
+import threading
 import time
 
 import pytest
@@ -69,6 +70,24 @@ def test_a_thread_is_refused(way: str) -> None:
 
     with pytest.raises(VirtualTimeError, match="thread"):
         run_virtual(script())
+
+
+def test_a_callback_from_another_thread_is_refused() -> None:
+    async def script() -> None:
+        loop, refused = asyncio.get_running_loop(), list[VirtualTimeError]()
+
+        def call() -> None:
+            try:
+                loop.call_soon(print)
+            except VirtualTimeError as error:
+                refused.append(error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+        assert "call_soon_threadsafe" in str(refused[0])
+
+    run_virtual(script())
 
 
 def test_waiting_for_nothing_fails_instead_of_hanging() -> None:

@@ -6,10 +6,13 @@ threads: the clock would jump past whatever a thread still works on, so asking f
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
-from typing import Any, NoReturn, TypeVar
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class VirtualTimeError(AssertionError):
@@ -42,6 +45,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, start_s: float, limit_s: float) -> None:
         self._jumping = _JumpingSelector(start_s, limit_s)
         self.complaints: list[str] = []
+        self._thread = threading.get_ident()
         super().__init__(self._jumping)
         self.set_exception_handler(self._complain)
 
@@ -52,6 +56,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def stall(self, seconds: float) -> None:
         """Let time pass at once, as a call that blocks the loop does."""
         self._jumping.now_s += seconds
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As ever, but from the loop's own thread only: it would be lost or late. Raises VirtualTimeError."""
+        if threading.get_ident() != self._thread:
+            raise VirtualTimeError("call_soon from another thread: that is for call_soon_threadsafe")
+        return super().call_soon(callback, *args, context=context)
 
     def run_in_executor(self, executor: object, func: object, *args: object) -> NoReturn:
         """Refuse: virtual time would jump past the thread. Raises VirtualTimeError."""
@@ -66,7 +78,8 @@ def run_virtual(coro: Coroutine[Any, Any, T], *, start_s: float = 1000.0, limit_
     """Run a coroutine in virtual time and give its result.
 
     Not in asyncio's debug mode: a stack kept for every callback takes seven times as long as all the rest. What it
-    would catch is caught without it: threads are refused, and what is never awaited is a warning, which is an error.
+    would catch is caught without it: a callback from another thread is refused here, and what is never awaited is a
+    warning, which is an error.
 
     Args:
         coro: The test.

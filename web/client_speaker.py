@@ -161,8 +161,6 @@ class ClientSpeaker:
         playing = self._playing
         if playing is None or playing.told < REPLY_RATE_HZ:
             return TICK_S
-        if not playing.ended:
-            return LATER_TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
 
@@ -184,6 +182,8 @@ class ClientSpeaker:
     def gone(self) -> None:
         """The client has lost its connection: nothing is sent or taken for heard until it is back."""
         if self._gone_s is None:
+            if self._playing is not None:
+                self._tell(self._playing, _loop_s())
             self._gone_s = _loop_s()
 
     def back(self, key: Hashable | None, received_ms: float | None) -> None:

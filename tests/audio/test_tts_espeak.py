@@ -49,9 +49,9 @@ SENTENCES = (
 )
 
 
-ITS_OWN = reply_samples_of_ms(50)
+ITS_OWN = reply_samples_of_ms(35)
 """By how much the library's own lengths differ, as its noise goes on from unit to unit: 22 ms in 60 times each
-sentence, a beat of the voice or two at its end."""
+sentence, which are two beats of a deep voice at its end; three are 35. The first sentence in English keeps to 1 ms."""
 
 
 async def said(voice: Voice, text: str) -> list[Chunk]:
@@ -332,7 +332,7 @@ class TestVoice:
 
         before, after = asyncio.run(interrupted())
         check_unit(SENTENCES[0], after)
-        assert sound_of(after).size == pytest.approx(sound_of(before).size, abs=ITS_OWN)
+        assert sound_of(after).size == pytest.approx(sound_of(before).size, abs=480)
 
     def test_voices_at_the_same_time_do_not_mix(self) -> None:
         async def both() -> tuple[list[Chunk], ...]:
@@ -345,7 +345,7 @@ class TestVoice:
         sizes = [sound_of(unit).size for unit in units]
         assert sizes[0] == pytest.approx(sizes[2], abs=ITS_OWN)
         assert sizes[1] == pytest.approx(sizes[3], abs=ITS_OWN)
-        assert abs(sizes[0] - sizes[1]) > 5 * ITS_OWN
+        assert abs(sizes[0] - sizes[1]) > 10 * ITS_OWN
 
     def test_a_loop_that_ends_inside_a_unit_harms_no_later_one(self) -> None:
         async def abandoned() -> None:
@@ -573,7 +573,7 @@ def test_piper_s_own_espeak_ng_lives_beside_it() -> None:
 
     for _ in range(10):
         size, phonemes = asyncio.run(both())
-        assert size == pytest.approx(before, abs=ITS_OWN)
+        assert size == pytest.approx(before, abs=480)
         assert phonemes == alone
 
 

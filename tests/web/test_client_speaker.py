@@ -128,6 +128,16 @@ def test_what_is_played_is_told_often_at_first_and_its_end_at_once() -> None:
     assert client.told_ms == 3450
 
 
+def test_an_end_that_is_said_after_all_was_played_is_told_at_once() -> None:
+    async def scene(client: Client) -> None:
+        assert await client.speaker.play(REPLY, sound(1500))
+        await client.at(1550)
+        client.speaker.end(REPLY)
+        await client.at(1700)
+
+    assert perform(scene).finished_at_ms == pytest.approx([1550], abs=21)
+
+
 def test_a_bound_smaller_than_a_piece_still_lets_sound_through() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 500)
@@ -340,8 +350,7 @@ def test_more_than_what_was_heard_may_have_been_lost() -> None:
         client.speaker.gone()
         client.speaker.back(REPLY, 600)
         await client.at(1500)
-        told_ms = client.speaker.close(REPLY) / 24
-        assert 1100 <= told_ms <= 1230  # what was told stays told: it is, ten times a second
+        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # what was told stays told
 
     client = perform(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
