@@ -181,6 +181,7 @@ class Reply:
             waiting.append(self._units.get_nowait())
         while waiting and waiting[-1] is not None and not waiting[-1].ends_sentence:
             waiting.pop()
+            self._texts.pop()
             self._written -= 1
         for kept in waiting:
             self._units.put_nowait(kept)

@@ -8,7 +8,7 @@ from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
 
 from assistant.attempts import PARTLY_HEARD
 from assistant.deeds import Deeds
-from assistant.facts import ReplyCut
+from assistant.facts import ReplyCut, UnitSpoken
 from assistant.items import Answered, Said
 from assistant.record import TurnRecord
 from assistant.reply import BROKE_OFF, NOBODY_HEARD
@@ -26,9 +26,14 @@ APOLOGY = f"{BROKE_OFF} The connection broke."
 
 
 def units(text: str) -> list[str]:
-    performance = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),)).perform()
+    """What is heard of a text that is torn, and again where the person asks for the last reply once more."""
+    rehearsal = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),))
+    rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    performance = rehearsal.perform()
     assert performance.records[0].error == "home: torn"
-    return performance.units
+    first, again = (item.text for item in performance.conversation.items if isinstance(item, Answered))
+    assert again == first
+    return [fact.text for _, fact in performance.facts if isinstance(fact, UnitSpoken) and fact.reply.turn == 1]
 
 
 def test_the_last_sentence_is_heard_though_nothing_follows_it() -> None:
