@@ -67,6 +67,7 @@ class Attempts:
         trouble: Told what goes wrong, in one sentence, and whether that holds words.
         said: Told what of a reply was heard, when it is over.
         last_reply: As it was written.
+        rest: What nobody heard of the last one that was cut; None if it was not even written yet.
     """
 
     engines: Engines
@@ -81,6 +82,7 @@ class Attempts:
     trouble: Callable[[str, bool], None]
     said: Callable[[str], None]
     last_reply: str = ""
+    rest: str | None = ""
     _tasks: asyncio.TaskGroup = field(init=False)
     _mouth: Restarting = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
@@ -271,7 +273,8 @@ class Attempts:
             self.show(ReplyCut(reply.id, heard, heard_ms, "unheard"))
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
-        self.last_reply = reply.written or self.last_reply
+        if not self.last_reply.endswith(reply.written):  # else it is the rest of it
+            self.last_reply = reply.written
         self.said(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
@@ -288,6 +291,7 @@ class Attempts:
         reply = self._end(effect.reply)
         if reply is None:
             return
+        self.rest = reply.rest
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.why)
         if effect.why == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
@@ -300,6 +304,7 @@ class Attempts:
         """Nothing of it was heard: it never was, and what it has done is undone."""
         take_back = self._attempts[effect.reply].take_back
         reply = self._end(effect.reply)
+        self.rest = "" if reply is None else reply.rest
         take_back()
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())

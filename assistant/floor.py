@@ -22,6 +22,7 @@ from assistant.turn_events import (
     DiscardSegment,
     Effect,
     Effects,
+    GoOn,
     Interrupt,
     NothingSaid,
     OpenSegment,
@@ -135,7 +136,8 @@ class FloorState:
         """The turn ends without an answer."""
         self.turn = None
         self.used(turn.speech_end)
-        return turn.nothing(at, why)
+        nothing = turn.nothing(at, why)
+        return (*nothing, GoOn()) if turn.cut and why in {"no words", "overheard"} else nothing
 
     # ---- a voice into a reply ----
 
@@ -149,9 +151,11 @@ class FloorState:
             turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
             turn.owed = bool(reply.earlier) or reply.requested
             turn.attempts = reply.attempts
+            turn.cut = reply.resumed
         else:
             effect = Interrupt(reply.reply)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
+            turn.cut = True
         turn.answered = settings.answers or turn.owed
         return (effect, Started(turn.number, challenge.onset))
 
@@ -192,10 +196,17 @@ class FloorState:
     # ---- replies that nobody spoke for ----
 
     def recite(
-        self, at: Samples, origin: Literal["greeting", "announcement", "repeated"], text: str, *, announcement: str = ""
+        self,
+        at: Samples,
+        origin: Literal["greeting", "announcement", "repeated", "resumed"],
+        text: str,
+        *,
+        announcement: str = "",
     ) -> Effects:
         """Words of the assistant's own: nobody said anything that they answer."""
         answer = self._unspoken(at, announcement=text if origin == "announcement" else announcement)
+        if self.reply is not None:
+            self.reply.resumed = origin == "resumed"
         return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
 
     def request(self, at: Samples) -> Effects:

@@ -53,6 +53,7 @@ class FloorReply:
         earlier: Words that it answers.
         attempts: Of its turn so far, dropped ones too: no id is used twice.
         announcement: What is to be said again if nothing of it was heard.
+        resumed: It is the rest of one that was cut.
     """
 
     reply: ReplyId
@@ -62,6 +63,7 @@ class FloorReply:
     attempts: int = 1
     announcement: str = ""
     requested: bool = False
+    resumed: bool = False
     words_heard: int = 0
     audible: bool = False
     challenge: Challenge | None = None

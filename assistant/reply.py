@@ -135,6 +135,14 @@ class Reply:
         """Its text so far, as `script` will have it once all of it was made into sound."""
         return (" " if self.spoken else "").join(self._texts)
 
+    @property
+    def rest(self) -> str | None:
+        """What of its text was not heard, from the word on that was cut; None if more of it was still to be written."""
+        if self.finished is None:
+            return None
+        rest = self.written.removeprefix(self.script.text_heard(self.played))
+        return rest.lstrip(".,;:!?… ") if any(map(str.isalnum, rest)) else ""
+
     def ask_for_a_moment(self, text: str) -> None:
         """Something is being waited for: say so, unless something was said already."""
         if self.spoken and not self._texts and self._moment_from is None and self._units.empty():

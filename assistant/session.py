@@ -43,6 +43,7 @@ from assistant.turn_events import (
     Effect,
     Endpoint,
     Event,
+    GoOn,
     Heard,
     Interrupt,
     NothingSaid,
@@ -318,6 +319,8 @@ class Session:
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case NothingSaid():
                 self._nothing_said(effect if self._listening.meant else replace(effect, why="overheard"))
+            case GoOn():
+                self._go_on()
             case _:
                 assert_never(effect)
 
@@ -326,6 +329,13 @@ class Session:
             self.attention.called(self._at)
         self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
         self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
+
+    def _go_on(self) -> None:
+        rest = self._attempts.rest
+        if rest is None:
+            self._tell(Asked(self._at, "requested"))
+        elif rest:
+            self._tell(Asked(self._at, "resumed", rest))
 
     # ---- a silence: what was said? ----
 

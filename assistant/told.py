@@ -283,7 +283,7 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return Playing(at, _reply(turn, attempt), int(words), audible == "1")
         case "ended", [turn, attempt]:
             return ReplyEnded(at, _reply(turn, attempt))
-        case "asked", [("greeting" | "announcement" | "requested" | "repeated") as origin, worded]:
+        case "asked", [("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin, worded]:
             return Asked(at, origin, "words" if worded == "1" else "")
         case "submitted", []:
             return Submitted(at)

@@ -20,9 +20,9 @@ class ReplyId:
 AbandonReason = Literal["no words", "stuck", "requested", "cleared", "overheard", "called"]
 """Why a turn ends without an answer. overheard: not meant for the assistant; called: the wake phrase alone."""
 
-Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated"]
-"""What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more), or a request of a
-client's (typed text, say)."""
+Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
+"""What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more, or its rest), or
+a request of a client's (typed text, say)."""
 
 DropReason = AbandonReason | Literal["went on", "same words", "other words"]
 """Why an attempt is abandoned."""
@@ -107,14 +107,15 @@ class Asked:
 
     A greeting is said only while nobody speaks, else never; an announcement (a timer rings) as soon as nobody does; a
     request for an answer to the history as it stands (typed text is in it) takes the floor, and so does the last reply
-    that is to be said again, unless another one is about to begin.
+    that is to be said again, unless another one is about to begin. The rest of a reply that was cut by nothing is said
+    where `GoOn` asked for it.
 
     Attributes:
         text: What to say; "" for a request.
     """
 
     at: Samples
-    origin: Literal["greeting", "announcement", "requested", "repeated"]
+    origin: Literal["greeting", "announcement", "requested", "repeated", "resumed"]
     text: str = ""
 
 
@@ -302,8 +303,13 @@ class NothingSaid:
     why: AbandonReason
 
 
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """The voice that cut the last reply said nothing: what of the reply was not heard is still to be said."""
+
+
 Effect = (
     OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | TakeDown | CloseSegment | DiscardSegment
-    | Drop | Retract | Interrupt | Duck | Unduck | NothingSaid
+    | Drop | Retract | Interrupt | Duck | Unduck | NothingSaid | GoOn
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -10,7 +10,7 @@ from rehearsal import LoudnessVad, Performance, Rehearsal, Says, ScriptedMicroph
 from assistant.attempts import NOT_HEARD
 from assistant.engines import SessionSettings
 from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnTaken
-from assistant.items import ItemId, Said
+from assistant.items import Answered, ItemId, Said
 from assistant.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turn_events import ReplyId
@@ -189,6 +189,37 @@ def test_a_cough_lowers_the_reply_and_lets_it_go_on() -> None:
     ]
     assert record.words is not None
     assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+def spoken_text(performance: Performance) -> list[str]:
+    return [item.text for item in performance.conversation.items if isinstance(item, Answered)]
+
+
+def test_a_reply_that_a_cough_cut_goes_on_at_the_word_that_was_cut() -> None:
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=12_000, replies=(text,))
+    rehearsal.at(9000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    performance = rehearsal.perform()
+    first, cough, rest, _ = performance.records
+    assert (first.outcome, cough.outcome, rest.outcome) == ("interrupted", "no words", "answered")
+    assert rest.no_latency_reason == "resumed"
+    assert spoken_text(performance) == ["It is ten o'clock. And this", "goes on for quite a while longer.", text]
+
+
+def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
+    rehearsal.model.token_ms = 100
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["interrupted", "no words", "answered"]
+    (_, again) = rehearsal.model.asked
+    assert [message.role for message in again] == ["system", "user", "assistant"]
+    assert spoken_text(performance)[-1] == "Yes, ten."
+
+
+def test_a_reply_that_was_heard_to_its_last_word_does_not_go_on() -> None:
+    performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
+    assert "resumed" not in [record.no_latency_reason for record in performance.records]
+    assert spoken_text(performance) == ["It is ten."]
 
 
 def loudness(performance: Performance, from_ms: float, to_ms: float) -> float:

@@ -352,3 +352,20 @@ def test_held_and_all_else(parts: list[tuple[int, int]], acts: list[Done], delay
     acts = [*acts, Done(6_100, "release"), Done(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
     check(Watched(rehearsed(people(parts), acts, turns, delay_ms, key=TalkKey()), acts))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 25), st.integers(1, 6)), min_size=1, max_size=4), delays_ms)
+@example([(4, 3), (2, 3)], 0.0)
+def test_whoever_coughs_hears_the_whole_answer_once(coughs: list[tuple[int, int]], delay_ms: float) -> None:
+    """Wherever it is cut, and however often."""
+    says, at_ms = [Says(400, 1000, "what time is it")], 1000
+    for apart, length in coughs:
+        at_ms += apart * GRID_MS
+        says.append(Says(at_ms, at_ms + length * 100, ""))
+        at_ms += length * 100
+    text = "It is ten. And one, two, three, four, five, six. Seven, eight, nine, or ten. That is all there is."
+    rehearsal = rehearsed(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
+    rehearsal.model.replies, rehearsal.model.token_ms = (text,), 0.1
+    answers = [item for item in rehearsal.perform().conversation.items if isinstance(item, Answered)]
+    assert " ".join(answer.text for answer in answers) == text

@@ -68,6 +68,7 @@ def frame(number: int, voicing: Voicing) -> Heard:
         Asked(AT, "greeting", "words"),
         Asked(AT, "requested"),
         Asked(AT, "repeated", "words"),
+        Asked(AT, "resumed", "words"),
         Submitted(AT),
         Pressed(AT),
         Cleared(AT),
@@ -217,7 +218,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             case "set":
                 chosen = draw(RANDOM_SETTINGS)
             case _:
-                origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated"]))
+                origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]))
                 events = [
                     Asked(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of them it is
                     Submitted(Samples(at)),

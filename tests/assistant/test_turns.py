@@ -27,6 +27,7 @@ from assistant.turn_events import (
     Effect,
     Endpoint,
     Event,
+    GoOn,
     Heard,
     Interrupt,
     Judged,
@@ -339,6 +340,46 @@ def test_a_cough_after_a_retracted_reply_still_answers_the_words_before() -> Non
     scene.voice(200)
     scene.silence(400)
     assert Commit(ReplyId(1, 2), "what time is it", "", at(2000)) in scene.transcribed(ReplyId(1, 2), "")
+
+
+def cut_by_voice(scene: Scene) -> ReplyId:
+    """Somebody speaks into the reply for long enough, and then no more: the attempt at their turn."""
+    scene.voice(300)
+    scene.silence(400)
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+
+
+def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    cough = cut_by_voice(scene)
+    assert scene.transcribed(cough, "")[-1] == GoOn()
+    answer = ReplyId(3, 1)
+    assert scene.tell(Asked(at(scene.now_ms), "resumed", "and a half")) == (
+        Prepare(answer, "and a half", recited=True),
+        Commit(answer, "", "", None, origin="resumed"),
+    )
+    scene.tell(Playing(at(scene.now_ms), answer, 0, audible=True))
+    again = cut_by_voice(scene)  # before a word of the rest was heard
+    assert Retract(answer) in scene.effects
+    assert scene.transcribed(again, "")[-1] == GoOn()
+
+
+def test_a_reply_does_not_go_on_over_words() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    effects = scene.transcribed(cut_by_voice(scene), "what is the date")
+    assert Commit(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
+    assert GoOn() not in scene.effects
+
+
+def test_the_wake_phrase_alone_ends_a_reply() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    cough = cut_by_voice(scene)
+    effects = scene.tell(Transcribed(at(scene.now_ms), cough, words(""), "called"))
+    assert effects[-1] == NothingSaid(2, at(scene.now_ms), at(2100), "called")
+    assert GoOn() not in scene.effects
 
 
 def test_lost_words_are_answered_with_an_apology() -> None:
@@ -1111,7 +1152,7 @@ events = st.one_of(
     st.builds(
         Asked,
         st.integers(0, 10**6),
-        st.sampled_from(["greeting", "announcement", "requested", "repeated"]),
+        st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]),
         st.just("x"),
     ),
     st.builds(Submitted, st.integers(0, 10**6)),
