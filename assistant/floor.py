@@ -106,6 +106,8 @@ class FloorState:
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
+        if confirming := turn.confirm(at):
+            return confirming
         if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
             return self.abandon(turn, at, attempt.void or "no words")
         self.turn = None

@@ -131,12 +131,21 @@ class OpenTurn:
         again_ms = attempt.asked_ms + RECHECK_MS
         if silence_ms < (again_ms if again_ms <= settle_ms - RECHECK_APART_MS else settle_ms):
             return ()
-        attempt.asked_ms = silence_ms
-        attempt.settled = silence_ms >= settle_ms  # or will be, with the answer
+        return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
+
+    def confirm(self, at: Samples) -> Effects:
+        """The turn is over, and its words were asked for before they had settled: they are asked for once more."""
+        attempt = self.attempt
+        if attempt is None or attempt.settled or attempt.unheard:
+            return ()
+        return (self._recheck(attempt, ms_of_samples(at - self.speech_end), self.speech_end, settled=True),)
+
+    def _recheck(self, attempt: Attempt, silence_ms: float, speech_end: Samples, *, settled: bool) -> Effect:
+        attempt.asked_ms, attempt.settled = silence_ms, settled  # or will be, with the answer
         self.attempts += 1
         reply = ReplyId(self.number, self.attempts)
-        self.recheck = Attempt(reply, asked_ms=silence_ms, settled=attempt.settled)
-        return (Transcribe(reply, self.segment, speech_end, early=not attempt.settled),)
+        self.recheck = Attempt(reply, asked_ms=silence_ms, settled=settled)
+        return Transcribe(reply, self.segment, speech_end, early=not settled)
 
     def drop_attempts(self, why: DropReason) -> Effects:
         """What was prepared is of no use."""

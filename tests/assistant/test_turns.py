@@ -643,16 +643,38 @@ def test_words_are_asked_for_on_the_way_to_where_they_settle() -> None:
     )
 
 
-def test_a_slow_recognizer_is_not_asked_again_after_the_end() -> None:
+def test_words_that_come_after_the_end_are_confirmed_before_they_are_answered() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     scene.voice(800)
     scene.fading(60)
     scene.transcribed(FIRST, "turn on the")
     scene.silence(40)
     assert scene.silence(300) == (Endpoint(1),)
+    third = ReplyId(1, 3)
     assert scene.transcribed(ReplyId(1, 2), "turn on the") == (
         Drop(ReplyId(1, 2), "same words"),
-        Commit(FIRST, "turn on the", "turn on the", at(800)),
+        Transcribe(third, SegmentId(0), at(800), early=False),
+    )
+    assert scene.transcribed(third, "turn on the lamp") == (
+        Drop(FIRST, "other words"),
+        Prepare(third, "turn on the lamp", "turn on the lamp"),
+        Commit(third, "turn on the lamp", "turn on the lamp", at(800)),
+        CloseSegment(SegmentId(0), 1),
+    )
+
+
+def test_early_words_that_come_after_the_end_are_asked_for_once_more() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.voice(800)
+    scene.silence(400)
+    second = ReplyId(1, 2)
+    assert scene.transcribed(FIRST, "hello") == (
+        Prepare(FIRST, "hello", "hello"),
+        Transcribe(second, SegmentId(0), at(800), early=False),
+    )
+    assert scene.transcribed(second, "hello") == (
+        Drop(second, "same words"),
+        Commit(FIRST, "hello", "hello", at(800)),
         CloseSegment(SegmentId(0), 1),
     )
 
