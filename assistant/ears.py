@@ -40,6 +40,7 @@ class Ears:
     _at: Samples = Samples(0)
     _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
     _hearing: Hearing | None = None
+    _lost: SegmentId | None = None  # complained of
 
     def hear(self, frame: Frame) -> None:
         """A frame went by."""
@@ -77,8 +78,18 @@ class Ears:
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:
-            self._failed(SttError("the sound of this turn is lost"))
+            if self.restarting.failed:
+                self._failed(SttError("it could not be restarted"))
+            else:
+                self._too_late(segment)
         return None
+
+    def _too_late(self, segment: SegmentId) -> None:
+        """The recognizer works, and what it would have to hear is gone: no reason to load it once more."""
+        if self._lost != segment:
+            self._lost = segment
+            name = self.transcriber.name
+            self.complain(f"{name} came back too late for what is being said: it began more than {RING_S:g} s before")
 
     def end(self, segment: SegmentId, *, used: bool) -> None:
         """The segment is over; `used`: its words were, so the recognizer may learn from them."""

@@ -19,6 +19,7 @@ class Restarting:
         complain: Told what goes wrong, in one sentence.
         tasks: Owns the recovery; set before `restart`.
         works: Set while the engine works, as far as anybody knows.
+        failed: It could not be loaded the last time.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Restarting:
     complain: Callable[[str], None]
     tasks: asyncio.TaskGroup | None = None
     works: asyncio.Event = field(default_factory=asyncio.Event)
+    failed: bool = False
 
     def __post_init__(self) -> None:
         self.works.set()
@@ -40,9 +42,11 @@ class Restarting:
         try:
             async with asyncio.timeout(RESTART_TIMEOUT_S):
                 await self.load()
+            self.failed = False
             if then is not None:
                 then()
         except Exception as error:  # noqa: BLE001 - see reason_of
+            self.failed = True
             reason = reason_of(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
             self.complain(f"{self.name} could not be restarted: {reason}")
         finally:

@@ -25,7 +25,7 @@ class PocketsphinxTranscriber:
         *,
         language: str = "en",
         start_timeout_s: float = 20.0,
-        lane_s: float = 5.0,
+        lane_s: float = 10.0,
     ) -> None:
         """Nothing is loaded yet.
 
@@ -33,7 +33,8 @@ class PocketsphinxTranscriber:
             commands: Sentences to be understood exactly: lower-case words, contractions and numbers as spoken.
             language: Of the conversation; only English has a model.
             start_timeout_s: How long loading may take.
-            lane_s: How much sound may wait to be decoded before the process counts as hanging.
+            lane_s: How much sound may wait to be decoded before the process counts as hanging. Five seconds may come at
+                once, where a process was started in the midst of speech.
         """
         self._commands = tuple(commands)
         self._language = language

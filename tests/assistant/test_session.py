@@ -255,6 +255,22 @@ def test_a_recognizer_that_dies_while_somebody_speaks_is_restarted_and_loses_not
     assert "the recognizer has died" in next(event.detail for event in record.events if event.name == "error")
 
 
+def test_a_recognizer_that_died_in_a_long_turn_is_restarted_once() -> None:
+    story = [Says(1000, 8000, "once upon a time"), Says(8160, 8600, "there was"), Says(8760, 9200, "a king")]
+    rehearsal = Rehearsal([*story, Says(14_000, 14_800, "what is the date")], length_ms=20_000)
+    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # words are asked for in every pause
+    rehearsal.at(7500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert rehearsal.transcriber.loads == 1
+    assert [what.partition(":")[0] for what in performance.troubles] == [
+        "speech recognition failed",
+        "scripted ears came back too late for what is being said",
+        "speech recognition failed",  # the reply's own word of it
+    ]
+    assert (first.error, second.error) == ("speech recognition failed", None)
+
+
 def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_turn_is_fine() -> None:
     rehearsal = Rehearsal([TIME, Says(12_000, 12_800, "what is the date")], length_ms=18_000)
     rehearsal.transcriber.load_s = 6.0
