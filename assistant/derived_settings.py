@@ -21,6 +21,9 @@ may answer at first with a decode that was begun before the detector heard the e
 PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
 """How long a silence is waited for, by `turn.profile`."""
 
+STUCK_MARGIN_S = 2.0
+"""What has a limit of its own is given so much longer: it knows best how to say that it failed."""
+
 MOMENTS: Mapping[str, str] = MappingProxyType(
     {"en": "One moment.", "de": "Einen Moment.", "fr": "Un instant.", "es": "Un momento."}
 )
@@ -40,7 +43,8 @@ def needs(settings: Settings) -> list[Need]:
 
 def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
     """What turn taking needs of the settings, with this recognizer."""
-    turn = settings.turn
+    turn, llm = settings.turn, settings.llm
+    longest_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
@@ -48,7 +52,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),  # no answer to words that may be wrong
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
-        stuck_after_s=turn.stuck_after_s,
+        stuck_after_s=max(turn.stuck_after_s, longest_s + STUCK_MARGIN_S),
         pre_roll_ms=turn.pre_roll_ms,
     )
 

@@ -122,9 +122,13 @@ class FloorState:
         )
         return (Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
 
-    def answer_earlier(self, turn: OpenTurn, at: Samples) -> Effects:
-        """Who seemed to go on did not: what they had said before is answered."""
-        dropped = turn.drop_attempts("cleared")
+    def give_up(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
+        """No more is to come of it: what is owed is answered."""
+        return self._answer_earlier(turn, at, why) if turn.owed else self.abandon(turn, at, why)
+
+    def _answer_earlier(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
+        """Who seemed to go on did not, or is not understood: what they had said before is answered."""
+        dropped = turn.drop_attempts(why)
         self.turn = None
         turn.attempts += 1
         answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.earlier)

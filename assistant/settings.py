@@ -93,7 +93,13 @@ class TurnSection(Section):
         float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
     ] = 60.0
     stuck_after_s: Annotated[
-        float, About("Without progress for so long, the assistant listens again.", unit="s", low=2, high=120)
+        float,
+        About(
+            "Without progress for so long, the assistant listens again; never sooner than 2 s after any timeout below.",
+            unit="s",
+            low=2,
+            high=120,
+        ),
     ] = 10.0
     pre_roll_ms: Annotated[
         int,

@@ -22,7 +22,7 @@ A reply that is asked for in the midst of speech (somebody types) is begun at on
 and is a turn of its own when the reply is over.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from assistant.floor import Floor, FloorState
@@ -54,6 +54,9 @@ from assistant.turn_words import is_backchannel
 from audio.stt import SegmentId, Words
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
+
+GOES_ON_MS = 300.0
+"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
 
 
 @dataclass(slots=True)
@@ -134,9 +137,8 @@ class Turns:
         if reply is not None:
             return self._heard_during_reply(reply, at, voicing)
         if turn is None:
-            if voicing.speaking and voicing.edge >= self._state.used_until:
-                return self._state.begin_turn(voicing.edge, self.settings)
-            return self._announce(at)
+            onset = self._onset(at, voicing)
+            return self._announce(at) if onset is None else self._state.begin_turn(onset, self.settings)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
@@ -144,6 +146,15 @@ class Turns:
         # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
         speech_end = voicing.edge if voicing.edge > turn.onset else turn.speech_end
         return self._pausing(turn, at, speech_end)
+
+    def _onset(self, at: Samples, voicing: Voicing) -> Samples | None:
+        """Where speech began that belongs to no turn yet; None where nobody speaks."""
+        used_until = self._state.used_until
+        if not voicing.speaking or voicing.edge >= used_until:
+            return voicing.edge if voicing.speaking else None
+        # Where the client ends turns it may cut speech in two: what goes on behind the cut is the next one.
+        cut = self.settings.manual and not self.settings.held and voicing.fading is None
+        return used_until if cut and at - used_until >= samples_of_ms(GOES_ON_MS) else None
 
     def _announce(self, at: Samples) -> Effects:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
@@ -199,7 +210,7 @@ class Turns:
     def _waiting_for_words(self, turn: OpenTurn, at: Samples, endpoint: Samples) -> Effects:
         if at - endpoint < samples_of_s(self.settings.stuck_after_s):
             return ()
-        return self._state.abandon(turn, at, "stuck")
+        return self._state.give_up(turn, at, "stuck")
 
     # ---- the words ----
 
@@ -241,8 +252,9 @@ class Turns:
     def _heard_during_reply(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
-            if voicing.speaking and voicing.edge >= self._state.used_until:
-                return self._challenged(reply, at, voicing)
+            onset = self._onset(at, voicing)
+            if onset is not None:
+                return self._challenged(reply, at, replace(voicing, edge=onset))
             return self._watch_reply(reply, at)
         challenge.goes_on(at, voicing)
         if challenge.kept:
@@ -370,13 +382,13 @@ class Turns:
             return state.forgive(reply, at)
         if turn is None or turn.endpoint is not None:
             return ()
-        return state.answer_earlier(turn, at) if turn.owed else state.abandon(turn, at, "cleared")
+        return state.give_up(turn, at, "cleared")
 
     def _cancelled(self) -> Effects:
         reply = self._state.reply
         if reply is None:
             return ()
-        cut, challenge = self._state.cut(reply, "client"), reply.challenge
-        if challenge is None or not challenge.kept:
-            return cut
-        return (*cut, *self._state.hand_over(challenge, self.settings))
+        challenge = reply.challenge
+        if challenge is None or (self._interruptible and not challenge.kept):
+            return self._state.cut(reply, "client")
+        return (Interrupt(reply.reply, "client"), *self._state.hand_over(challenge, self.settings))

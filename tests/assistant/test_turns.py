@@ -735,6 +735,61 @@ def test_without_turn_detection_silence_ends_nothing() -> None:
     assert scene.turns.floor is Floor.IDLE
 
 
+def test_speech_that_is_cut_in_two_is_two_turns() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.transcribed(FIRST, "the first half")
+    scene.effects.clear()
+    scene.voice(1000)
+    segment = SegmentId(at(1000))
+    assert scene.effects == [OpenSegment(segment, at(1000)), Started(2, at(1000))]
+    scene.silence(100)
+    assert scene.tell(Submitted(at(scene.now_ms)))[0] == Transcribe(ReplyId(2, 1), segment, at(2000))
+
+
+def test_speech_that_goes_on_into_the_answer_to_its_first_half_is_a_turn_behind_it() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.tell(Asked(at(1000), "requested"))
+    scene.transcribed(FIRST, "the first half")
+    scene.voice(1000)
+    scene.silence(100)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (Started(2, at(1000)),)
+
+
+def test_the_end_of_what_was_submitted_is_no_turn() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.transcribed(FIRST, "all of it")
+    scene.effects.clear()
+    scene.voice(240)
+    scene.silence(500)
+    assert scene.effects == []
+    assert scene.turns.floor is Floor.IDLE
+
+
+@pytest.mark.parametrize("settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)])
+def test_what_was_said_into_a_reply_outlives_its_cancel(settings: TurnSettings) -> None:
+    scene = Scene(settings)
+    scene.tell(Asked(at(0), "requested"))
+    scene.voice(7000)
+    assert scene.tell(Cancelled(at(7000))) == (Interrupt(FIRST, "client"), Started(2, at(0)))
+
+
+def test_words_that_never_come_do_not_cost_the_answer_to_those_before() -> None:
+    scene = Scene()
+    scene.replying("what time is it")
+    scene.voice(200)
+    scene.silence(400)
+    scene.silence(10_000)
+    assert [effect for effect in scene.effects if isinstance(effect, Commit)][-1] == Commit(
+        ReplyId(1, 3), "what time is it", "", None, origin="requested"
+    )
+
+
 def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.voice(500)
