@@ -178,12 +178,11 @@ def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iter
 def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
     """The configured model, whether it is at hand or not, and all others of the language that are."""
     configured = need_of(settings, engine)
-    language = settings.assistant.language.partition("-")[0]
     others = [
         _need(name, kind)
         for name, model in MODELS.items()
         if model.kind == kind and (configured is None or name != configured.name)
-        if not model.languages or language in model.languages
+        if model.covers(settings.assistant.language)
     ]
     found = [need for need in others if at_hand(need) is not None]
     return found if configured is None else [configured, *found]

@@ -74,6 +74,12 @@ class Model:
         """Whether it is meant for a language, given as a code such as en or de-AT."""
         return not self.languages or language.partition("-")[0] in self.languages
 
+    @property
+    def multilingual(self) -> str:
+        """The Whisper model of its size that knows many languages; base where none is known."""
+        name = self.name.removesuffix(".en")
+        return name if name in MODELS or name in _MORE_WHISPER else "base"
+
 
 def _whisper(name: str, size_mb: float, *, repository: str = "", files: str = "vocabulary.txt") -> Model:
     wanted = f"config.json tokenizer.json {files} model.bin"

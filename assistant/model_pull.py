@@ -68,12 +68,13 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
     """Pull whatever of `needs` is not at hand: `repartee models pull` without a name.
 
     Raises:
-        ModelError: Of the first that cannot be fetched; Smart Turn, which has a second source, is tried before.
+        ModelError: Of the first that cannot be fetched; Smart Turn, which has a second source, is tried before; what
+            needs another name in the configuration comes last.
     """
-    for need in sorted(needs, key=lambda need: need.kind != "smart-turn"):
+    for need in sorted(needs, key=lambda need: (bool(need.unfit), need.kind != "smart-turn")):
         if at_hand(need) is not None:
             continue
-        if need.model is None:
+        if need.model is None or need.unfit:
             raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
         pull(need.name, console)
 

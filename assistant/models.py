@@ -32,18 +32,28 @@ class Need:
         kind: What it must be.
         purpose: What for, for the screen.
         key: The setting that names it; "" where none does.
+        language: That it must know, as the configuration has it; "" where any will do.
     """
 
     name: str
     kind: Kind
     purpose: str
     key: str = ""
+    language: str = ""
 
     @property
     def model(self) -> Model | None:
         """What the catalogue knows of it; None for a path and for an unknown name."""
         model = None if is_path(self.name) else named(self.name)
         return model if model is not None and model.kind == self.kind else None
+
+    @property
+    def unfit(self) -> str:
+        """What to do about a model that does not know the language; "" where it does, or nobody can tell."""
+        if not self.language or self.model is None or self.model.covers(self.language):
+            return ""
+        other = self.model.multilingual
+        return f'{self.name} knows English only: set {self.key} = "{other}", then repartee models pull {other}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,7 @@ def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, v
     """
     needs = []
     if stt_engine in {"auto", "faster-whisper"}:
-        needs.append(Need(stt_model, "whisper", "speech to text", "stt.model"))
+        needs.append(Need(stt_model, "whisper", "speech to text", "stt.model", language))
     if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
         of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
         if voice or of_language or tts_engine == "piper":
@@ -91,7 +101,7 @@ def is_piper_voice(voice: str) -> bool:
 
 
 def at_hand(need: Need) -> Path | None:
-    """Where it lies on this machine, complete; None if it does not.
+    """Where it lies on this machine, complete; None if it does not, or does not know the language.
 
     Returns:
         For a Whisper model its folder, for anything else its ONNX file.
@@ -100,7 +110,7 @@ def at_hand(need: Need) -> Path | None:
         path = Path(need.name).expanduser()
         return None if _lacking(path, need.kind) else path
     model = need.model
-    return None if model is None else installed(model)
+    return None if model is None or need.unfit else installed(model)
 
 
 def installed(model: Model) -> Path | None:
@@ -117,6 +127,8 @@ def missing(need: Need) -> str:
         path = Path(need.name).expanduser()
         what = f"{path} lacks {_lacking(path, need.kind)}" if path.exists() else f"there is no {path}"
         return f"missing: {what}; correct {need.key}" if need.key else f"missing: {what}"
+    if need.unfit:
+        return f"missing: {need.unfit}"
     if need.model is not None:
         return f"missing: repartee models pull {need.name}"
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)

@@ -229,6 +229,9 @@ class Workshop:
     async def _whisper(self, why: str) -> Transcriber:
         """A conversation's own seat at the model of all."""
         if self._shared_whisper is None:
+            need = self._need("whisper")
+            if need is not None and need.unfit:
+                raise EngineLoadError(f"The Whisper model {need.unfit}.")
             self._shared_whisper = build.whisper(self.settings)
         shared = self._shared_whisper
         if not shared.works:

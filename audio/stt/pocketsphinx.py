@@ -66,7 +66,9 @@ class PocketsphinxTranscriber:
         """Start a process, or a new one for one that died or hangs. Raises EngineLoadError."""
         if self._language.partition("-")[0].lower() != "en":
             raise EngineLoadError(
-                f'pocketsphinx understands English only, not {self._language!r}: set assistant.language = "en".'
+                f"pocketsphinx understands English only, not {self._language!r}: "
+                'set stt.engine = "auto" and stt.model = "base", then run `repartee models pull base`, '
+                'or set assistant.language = "en".'
             )
         await self.aclose()
         try:

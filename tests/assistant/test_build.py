@@ -137,7 +137,8 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         (("skills.enabled=false",), "nothing can answer"),
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
-        (("assistant.language=de",), "English only"),
+        (("assistant.language=de",), "pocketsphinx understands English only"),
+        (("assistant.language=de", "stt.engine=faster-whisper"), r'base.en knows English only: set stt.model = "base"'),
     ],
 )
 def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...], told: str) -> None:

@@ -371,6 +371,17 @@ def test_a_need_that_cannot_be_pulled_is_named(hub: Hub) -> None:
         pull_missing([Need("", "piper", "text to speech", "tts.voice")], quiet())
 
 
+def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub) -> None:
+    needs = [
+        Need("tiny.en", "whisper", "speech to text", "stt.model", "de"),
+        Need("de_DE-thorsten-medium", "piper", "text to speech"),
+    ]
+    with pytest.raises(ModelError, match=r'tiny.en knows English only: set stt.model = "tiny", then .*pull tiny\.'):
+        pull_missing(needs, quiet())
+    assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
+    assert at_hand(needs[1])
+
+
 def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path) -> None:
     (home / "data").write_text("a file where a folder should be")
     assert refused("de_DE-thorsten-medium").startswith("de_DE-thorsten-medium cannot be written: ")

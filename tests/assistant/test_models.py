@@ -263,6 +263,31 @@ def test_a_model_of_another_kind_is_unknown() -> None:
     assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("base.en", "base"),
+        ("small.en", "small"),
+        ("medium.en", "medium"),
+        ("distil-small.en", "base"),
+        ("a/b.en", "base"),
+    ],
+)
+def test_a_model_for_english_is_not_at_hand_in_another_language(home: Path, name: str, instead: str) -> None:
+    cache(home, "a" * 40, *WHISPER_FILES)
+    (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
+    assert at_hand(need) is None
+    assert missing(need) == (
+        f'missing: {name} knows English only: set stt.model = "{instead}", then repartee models pull {instead}'
+    )
+
+
+def test_a_model_of_many_languages_is_at_hand_in_each(home: Path) -> None:
+    folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
+    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base", tts_engine="auto", voice="")
+    assert at_hand(need) == folder
+
+
 # ---- the list ----
 
 
