@@ -2,7 +2,9 @@
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from assistant.toml_table import TomlTable
 
@@ -30,6 +32,11 @@ def shown(raw: object) -> str:
         return "a list"
     text = spelled(raw)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 2]}…" + text[0] * (text[0] == '"')
+
+
+def told(config: Path | None) -> str:
+    """The option that names a file of settings again, for the end of a command that is shown; "" without one."""
+    return "" if config is None else f" --config {shlex.quote(str(config))}"
 
 
 def unknown(name: str, known: Iterable[str], what: str = "no such setting") -> str:

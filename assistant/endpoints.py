@@ -12,6 +12,7 @@ from rich.text import Text
 
 from assistant.config import ConfigError, Loaded
 from assistant.config_edit import ConfigFile, file_to_edit
+from assistant.config_words import told
 from assistant.endpoint_kinds import headers_of
 from assistant.endpoint_settings import EndpointSection
 from assistant.endpoint_wanted import Wanted
@@ -50,19 +51,20 @@ async def add(
         LlmError: The server refuses, or is none.
     """
     file = file_to_edit(config, loaded.file if loaded is not None else None)
-    _check(wanted, file)
+    _check(wanted, file, config)
     if wanted.kind != "openai":
         _say(console, f"added without asking it: {wanted.kind} lists no models", style="yellow")
         await _write(file, wanted.section(), config, environ, console)
         return
     if wanted.url is None:
-        server = _picked(await discover(ports), wanted, ports)
+        server = _picked(await discover(ports), wanted, ports, config)
         _say(console, f"found: {described(server)}")
         if wanted.section().variables:
             server = await _asked(replace(wanted, url=server.url), environ, console)
     else:
         server = await _asked(wanted, environ, console)
     (handle,) = handles([server])
+    _check_free(wanted.name or handle, file, config)
     taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model))
     await _write(file, taken.section(), config, environ, console)
 
@@ -73,9 +75,8 @@ async def _write(
     new = not file.exists
     await asyncio.to_thread(file.add, endpoint)
     _say(console, f"{'made' if new else 'added to'} {file.path}: {_spelled(endpoint)}")
-    _next_after_add(file, endpoint, environ, console)
-    told = "" if config is None else f" --config {shlex.quote(str(config))}"
-    _say(console, f"next: repartee demo{told}")
+    _next_after_add(file, endpoint, config, environ, console)
+    _say(console, f"next: repartee demo{told(config)}")
 
 
 def remove(name: str, config: Path | None, loaded: Loaded | None, environ: Mapping[str, str], console: Console) -> None:
@@ -88,25 +89,28 @@ def remove(name: str, config: Path | None, loaded: Loaded | None, environ: Mappi
     _say_of_variable(environ, console)
 
 
-def _check(wanted: Wanted, file: ConfigFile) -> None:
+def _check(wanted: Wanted, file: ConfigFile, config: Path | None) -> None:
     """What can be refused before anybody is asked."""
     if wanted.name is not None:
         if wanted.name in RESERVED:
             raise ConfigError([f'"{wanted.name}" is a word of --llm; give the endpoint another NAME'])
-        names = [endpoint.name for endpoint in file.settings().llm.endpoints]
-        if wanted.name in names:
-            remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(wanted.name)}` first"
-            raise ConfigError([f'{file.path}: the endpoint "{wanted.name}" is there already; {remedy}'])
+        _check_free(wanted.name, file, config)
     try:
         wanted.section()
     except ValueError as error:
         raise ConfigError([f"repartee endpoints add: {error}"]) from error
 
 
+def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
+    if name in [endpoint.name for endpoint in file.settings().llm.endpoints]:
+        remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{told(config)}` first"
+        raise ConfigError([f'{file.path}: the endpoint "{name}" is there already; {remedy}'])
+
+
 # ---- which server ----
 
 
-def _picked(found: Sequence[FoundServer], wanted: Wanted, ports: Sequence[int]) -> FoundServer:
+def _picked(found: Sequence[FoundServer], wanted: Wanted, ports: Sequence[int], config: Path | None) -> FoundServer:
     """The one of the found servers that is meant."""
     by_handle = handles(found)
     if wanted.name in by_handle:
@@ -123,9 +127,8 @@ def _picked(found: Sequence[FoundServer], wanted: Wanted, ports: Sequence[int]) 
         remedy = "start one (Ollama, llama.cpp, vLLM, LM Studio), or give the --url of another"
         raise ConfigError([f"{nothing_found(found, ports)}; {remedy}"])
     seen = "; ".join(f"{handle}: {described(server)}" for handle, server in fit.items())
-    raise ConfigError(
-        [f"several are found: say which, as in `repartee endpoints add {next(iter(fit))}`, or give its --url: {seen}"]
-    )
+    one = f"`repartee endpoints add {next(iter(fit))}{told(config)}`"
+    raise ConfigError([f"several are found: say which, as in {one}, or give its --url: {seen}"])
 
 
 def _opens(server: FoundServer, wanted: Wanted) -> bool:
@@ -200,10 +203,12 @@ def _model(server: FoundServer, wanted: str | None) -> str:
 # ---- what is said ----
 
 
-def _next_after_add(file: ConfigFile, endpoint: EndpointSection, environ: Mapping[str, str], console: Console) -> None:
+def _next_after_add(
+    file: ConfigFile, endpoint: EndpointSection, config: Path | None, environ: Mapping[str, str], console: Console
+) -> None:
     count = len(file.settings().llm.endpoints)
     if count > 1:
-        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}` asks this one alone"
+        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{told(config)}` asks this one alone"
         _say(console, f"it is the last of {count} endpoints; {alone}")
     for name in endpoint.variables:
         if not environ.get(name):

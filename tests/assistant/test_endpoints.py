@@ -99,7 +99,8 @@ def test_a_name_of_ones_own_is_used(file: Path) -> None:
 def test_of_several_servers_one_must_be_named(file: Path) -> None:
     two = (lists("a"), lists("b", owner="vllm"))
     said = refused(Wanted(), file, *two)
-    assert said.startswith("several are found: say which, as in `repartee endpoints add ollama`, or give its --url: ")
+    command = f"`repartee endpoints add ollama --config {file}`"
+    assert said.startswith(f"several are found: say which, as in {command}, or give its --url: ")
     assert "ollama: Ollama at http://127.0.0.1:" in said
     assert "vllm: vLLM at http://127.0.0.1:" in said
     added(Wanted(name="vllm"), file, *two)
@@ -151,15 +152,15 @@ def test_a_name_is_used_once(file: Path) -> None:
     added(Wanted(), file, lists("m"))
     for wanted in (Wanted(), Wanted(name="ollama"), Wanted(name="ollama", url=CLOSED, model="m")):
         said = refused(wanted, file, lists("m"))
-        assert (
-            'the endpoint "ollama" is there already; give another NAME, or `repartee endpoints remove ollama`' in said
-        )
+        remedy = f"give another NAME, or `repartee endpoints remove ollama --config {file}` first"
+        assert said == f'{file}: the endpoint "ollama" is there already; {remedy}'
 
 
 def test_a_further_one_says_how_to_ask_it_alone(file: Path) -> None:
     added(Wanted(), file, lists("m"))
     said, _ = added(Wanted(name="my other"), file, lists("n"))
-    assert "it is the last of 2 endpoints; `repartee demo --llm 'my other'` asks this one alone" in said
+    alone = f"`repartee demo --llm 'my other' --config {file}` asks this one alone"
+    assert f"it is the last of 2 endpoints; {alone}" in said
 
 
 def test_the_key_opens_a_locked_one(file: Path) -> None:
