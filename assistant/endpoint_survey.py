@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assistant.config import Loaded
+from assistant.config_words import told
 from assistant.endpoint_figures import ANSWER_TOKENS, PROMPT_TOKENS, Measured, as_fields
 from assistant.endpoint_picture import show_figures
 from assistant.endpoint_probe import get_ready, measured
@@ -54,8 +55,8 @@ async def survey(
     return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports))
 
 
-def show(seen: Survey, file: Path | None, console: Console) -> None:
-    """The survey as tables, and what to do next."""
+def show(seen: Survey, file: Path | None, config: Path | None, console: Console) -> None:
+    """The survey as tables, and what to do next: `file` was read, `config` was asked for."""
     source = f" ({file})" if file is not None else ""
     if seen.configured:
         rows = [
@@ -80,35 +81,36 @@ def show(seen: Survey, file: Path | None, console: Console) -> None:
         ports = ", ".join(map(str, seen.ports))
         console.print(Text(f"no server of language models on localhost (ports {ports})"), soft_wrap=True)
     console.print()
-    for line in next_steps(seen):
+    for line in next_steps(seen, config):
         console.print(Text(line), soft_wrap=True)
 
 
-def next_steps(seen: Survey) -> list[str]:
-    """What the person may do now."""
+def next_steps(seen: Survey, config: Path | None) -> list[str]:
+    """What the person may do now, with the file that was asked for."""
     lines = []
     taken = [check.endpoint for check in seen.configured]
     for handle, server in handles(seen.found).items():
         if port_here(server.url) in {port_here(endpoint.url) for endpoint in taken}:
             continue
         if server.needs_key:
-            lines.append(f"add it: repartee endpoints add {handle} --api-key-env VARIABLE (the variable holds its key)")
+            command = f"repartee endpoints add {handle} --api-key-env VARIABLE{told(config)}"
+            lines.append(f"add it: {command} (the variable holds its key)")
         elif not server.models:
             lines.append(f"{server.name} at {server.url} has {offers(server)}: load a chat model there, then add it")
         else:
             model = " --model MODEL" if len(server.models) > 1 else ""
-            lines.append(f"add it: repartee endpoints add {handle}{model}")
+            lines.append(f"add it: repartee endpoints add {handle}{model}{told(config)}")
     if not taken:
         if any(server.usable for server in seen.found):
-            lines.append(f"or only once: repartee demo --llm {AUTO}")
+            lines.append(f"or only once: repartee demo --llm {AUTO}{told(config)}")
         else:
             lines.append(
                 "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
-                "repartee endpoints add NAME --url URL"
+                f"repartee endpoints add NAME --url URL{told(config)}"
             )
         lines.append("until then the built-in skills answer")
     elif not all(check.problem for check in seen.configured):
-        lines.append("next: repartee demo")
+        lines.append(f"next: repartee demo{told(config)}")
     return lines
 
 

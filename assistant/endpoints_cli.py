@@ -40,7 +40,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         sys.stdout.write(seen.to_json() + "\n")
     else:
-        show(seen, loaded.file, Console(highlight=False))
+        show(seen, loaded.file, config, Console(highlight=False))
     if svg is not None:
         draw(seen.configured, svg, "svg")
     if png is not None:

@@ -32,7 +32,7 @@ def endpoint(name: str, url: str, model: str = "llama3.2", key: str = "") -> End
 
 def shown(seen: Survey) -> str:
     screen = io.StringIO()
-    show(seen, Path("mine.toml"), Console(file=screen, width=160))
+    show(seen, Path("mine.toml"), Path("mine.toml"), Console(file=screen, width=160))
     return screen.getvalue()
 
 
@@ -96,7 +96,7 @@ def server(name: str, port: int, *models: str, needs_key: bool = False) -> Found
 
 def test_the_next_step_is_a_command() -> None:
     found = (server("Ollama", 11434, "a", "b"), server("vLLM", 8000, "m"), server(UNKNOWN, 8080, needs_key=True))
-    assert next_steps(Survey((), found, ())) == [
+    assert next_steps(Survey((), found, ()), None) == [
         "add it: repartee endpoints add ollama --model MODEL",
         "add it: repartee endpoints add vllm",
         "add it: repartee endpoints add local-8080 --api-key-env VARIABLE (the variable holds its key)",
@@ -107,11 +107,22 @@ def test_the_next_step_is_a_command() -> None:
 
 def test_what_is_configured_already_is_not_offered_again() -> None:
     check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
-    assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ())) == ["next: repartee demo"]
+    assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ()), None) == ["next: repartee demo"]
+
+
+def test_every_command_names_the_file_that_was_asked_for() -> None:
+    file = Path("my own.toml")
+    check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    found = (server("Ollama", 11434, "a"), server(UNKNOWN, 8080, needs_key=True))
+    lines = [step for seen in (Survey((check,), found, ()), Survey((), found, ())) for step in next_steps(seen, file)]
+    lines += next_steps(Survey((), (), ()), file)
+    commands = [line for line in lines if "repartee " in line]
+    assert len(commands) == 7
+    assert all("--config 'my own.toml'" in command for command in commands)
 
 
 def test_a_server_without_a_chat_model_is_told_what_it_lacks() -> None:
-    assert next_steps(Survey((), (server("Ollama", 11434),), ()))[0] == (
+    assert next_steps(Survey((), (server("Ollama", 11434),), ()), None)[0] == (
         "Ollama at http://127.0.0.1:11434/v1 has no model: load a chat model there, then add it"
     )
 
