@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assistant.config_words import shown, unknown
-from assistant.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, foreign, knows, missing
+from assistant.endpoint_settings import (
+    KINDS,
+    NEEDED_KEYS,
+    RESERVED,
+    EndpointKind,
+    EndpointSection,
+    foreign,
+    knows,
+    missing,
+)
 from assistant.setting_keys import Value, keys_of
 from assistant.settings import KEYS, SECTIONS
 from assistant.toml_lines import lines_of_keys
@@ -197,8 +206,11 @@ class _Reader:
             endpoint = self._endpoint(dotted, item)
             if endpoint is None:
                 continue
-            if endpoint.name in endpoints:
-                name = f"{dotted}.name"
+            name = f"{dotted}.name"
+            if endpoint.name in RESERVED:
+                problem = "a word of --llm; give the endpoint another name"
+                self._problem(f"{name} = {shown(endpoint.name)}", problem, at=name)
+            elif endpoint.name in endpoints:
                 self._problem(f"{name} = {shown(endpoint.name)}", "taken; each endpoint needs its own name", at=name)
             endpoints[endpoint.name] = endpoint
         self._give(ENDPOINTS, tuple(endpoints.values()))

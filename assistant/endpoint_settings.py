@@ -19,6 +19,9 @@ TritonBackend = Literal["vllm", "tensorrt_llm"]
 
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
 
+RESERVED = ("auto", "skills")
+"""What `--llm` says besides the names of endpoints, so that no endpoint may be called so."""
+
 OWN_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
     {
         "openai": ("url", "api_key_env"),

@@ -14,9 +14,9 @@ from assistant.config import ConfigError, Loaded
 from assistant.config_edit import ConfigFile, file_to_edit
 from assistant.config_words import told
 from assistant.endpoint_kinds import headers_of
-from assistant.endpoint_settings import EndpointSection
+from assistant.endpoint_settings import RESERVED, EndpointSection
 from assistant.endpoint_wanted import Wanted
-from assistant.local_servers import HANDLES, RESERVED, described, handles, nothing_found, offers, shortened
+from assistant.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
 from llm.discovery import PORTS, UNKNOWN, FoundServer, discover
 from llm.errors import LlmError
 from llm.listing import ask

@@ -10,14 +10,11 @@ from urllib.parse import urlsplit
 
 from assistant.config import ConfigError
 from assistant.config_words import unknown
-from assistant.endpoint_settings import EndpointSection
+from assistant.endpoint_settings import RESERVED, EndpointSection
 from assistant.settings import Settings
 from llm.discovery import PORTS, FoundServer
 
-AUTO = "auto"
-SKILLS = "skills"
-RESERVED = (AUTO, SKILLS)
-"""What `--llm` says besides the names of endpoints, so that no endpoint may be called so."""
+AUTO, SKILLS = RESERVED
 
 HANDLES: Mapping[str, str] = MappingProxyType(
     {"Ollama": "ollama", "llama.cpp": "llama.cpp", "vLLM": "vllm", "LM Studio": "lm-studio"}

@@ -228,6 +228,10 @@ def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
             'given.toml:6: llm.endpoints[1].name = "near": taken; each endpoint needs its own name',
         ),
         (
+            ENDPOINT.replace("near", "auto"),
+            'given.toml:2: llm.endpoints[0].name = "auto": a word of --llm; give the endpoint another name',
+        ),
+        (
             ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
             "given.toml:1: llm.endpoints[0]: url must be an address with a host and, if any, a port from 1 to 65535",
         ),
