@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.config import load_settings
+from assistant.config import ConfigError, load_settings
+from assistant.config_words import unknown
 from assistant.derived_settings import SETTLE_MS
 from assistant.engine_bench_clips import Clip, clip_of, read_labels
 from assistant.engine_bench_meter import Heard, Spoken, hear, real_time_factor, speak
 from assistant.engine_bench_words import WordErrors, word_errors
 from assistant.engine_table import need_of, transcriber, voice
 from assistant.model_catalogue import MODELS, Kind
-from assistant.models import Need, at_hand, missing
+from assistant.models import Need, at_hand, is_path, missing
 from assistant.settings import Settings
 from assistant.waterfall import nearest_rank
 from assistant.workshop import LOAD_TIMEOUT_S
@@ -29,6 +30,8 @@ from audio.tts import Voice
 RANDOM_WEIGHTS = "random-weights"
 """A file of this name in a model's folder says that its words mean nothing; bench/engines.py writes it."""
 
+RECOGNIZERS = ("pocketsphinx", "faster-whisper")
+VOICES = ("espeak-ng", "piper")
 WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
 
@@ -157,21 +160,22 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> Report:
 
 
 def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iterator[Variant]:
-    """What the names stand for: an engine with every model at hand and the configured one, or one model by its name."""
+    """What the names stand for: an engine with every model at hand and the configured one, or one model by its name.
+
+    Raises ConfigError for a name that is neither.
+    """
     everything = not stt and not tts
-    for name in stt or (("pocketsphinx", "faster-whisper") if everything else ()):
+    for name in stt or (RECOGNIZERS if everything else ()):
         if name == "pocketsphinx":
             yield Variant(Row("stt", name))
         else:
-            needs = (
-                _models(settings, "faster-whisper", "whisper") if name == "faster-whisper" else [_need(name, "whisper")]
-            )
+            needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
             yield from (variant for need in needs for variant in _whisper(need))
-    for name in tts or (("espeak-ng", "piper") if everything else ()):
+    for name in tts or (VOICES if everything else ()):
         if name == "espeak-ng":
             yield Variant(Row("tts", name))
         else:
-            needs = _models(settings, "piper", "piper") if name == "piper" else [_need(name, "piper")]
+            needs = _models(settings, name, "piper") if name == "piper" else [_asked(name, "piper")]
             yield from (Variant(Row("tts", "piper", _short(need)), (f"tts.voice={need.name}",), need) for need in needs)
 
 
@@ -186,6 +190,17 @@ def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
     ]
     found = [need for need in others if at_hand(need) is not None]
     return found if configured is None else [configured, *found]
+
+
+def _asked(name: str, kind: Kind) -> Need:
+    """What a name given on the command line stands for."""
+    need = _need(name, kind)
+    if need.model is None and not is_path(name):
+        engines, what = (RECOGNIZERS, "recognizer or Whisper model") if kind == "whisper" else (VOICES, "voice")
+        known = [*engines, *(model.name for model in MODELS.values() if model.kind == kind)]
+        wrong = unknown(name, known, f"no such {what}")
+        raise ConfigError([f'{need.key} "{name}": {wrong} (known: {", ".join(known)}, or a path)'])
+    return need
 
 
 def _need(name: str, kind: Kind) -> Need:

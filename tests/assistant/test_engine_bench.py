@@ -15,7 +15,7 @@ from synthetic_piper import tone_voice
 from synthetic_whisper import scripted_whisper
 
 from assistant import engine_bench
-from assistant.config import load_settings
+from assistant.config import ConfigError, load_settings
 from assistant.engine_bench import RANDOM_WEIGHTS, Bench, Report, Row, Variant, measure, variants
 from assistant.engine_bench_clips import Label
 from assistant.settings import Settings
@@ -174,6 +174,23 @@ def test_a_missing_model_is_a_row_with_the_remedy() -> None:
     assert notes[0] == "missing: repartee models pull base.en"
     assert "there is no nowhere" in notes[1]
     assert notes[2] == "missing: repartee models pull en_US-ljspeech-medium"
+
+
+@pytest.mark.parametrize(
+    ("stt", "tts", "said"),
+    [
+        ("pocketsphynx", "", "no such recognizer or Whisper model; did you mean pocketsphinx? (known: pocketsphinx, "),
+        ("espeak-ng", "", "no such recognizer or Whisper model (known: pocketsphinx, faster-whisper, tiny.en, "),
+        ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
+        ("", "base.en", "no such voice (known: espeak-ng, piper, "),
+    ],
+)
+def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        rows([stt] if stt else [], [tts] if tts else [])
+    flag = f'--stt "{stt}"' if stt else f'--tts "{tts}"'
+    assert str(error.value).startswith(f"{flag}: {said}")
+    assert str(error.value).endswith(", or a path)")
 
 
 # what the rows hold
