@@ -71,9 +71,10 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
         ModelError: Of the first that cannot be fetched; Smart Turn, which has a second source, is tried before; what
             needs another name in the configuration comes last.
     """
-    for need in sorted(needs, key=lambda need: (bool(need.unfit), need.kind != "smart-turn")):
-        if at_hand(need) is not None:
-            continue
+    lacking = [need for need in needs if at_hand(need) is None]
+    if not lacking:
+        console.print("nothing is missing")
+    for need in sorted(lacking, key=lambda need: (bool(need.unfit), need.kind != "smart-turn")):
         if need.model is None or need.unfit:
             raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
         pull(need.name, console)

@@ -253,6 +253,13 @@ def test_pulling_what_is_missing_takes_only_that(hub: Hub) -> None:
     assert all(at_hand(need) for need in needs)
 
 
+def test_where_nothing_is_missing_that_is_said(hub: Hub) -> None:
+    pull("tiny.en", quiet())
+    screen = StringIO()
+    pull_missing([Need("tiny.en", "whisper", "speech to text")], Console(file=screen))
+    assert screen.getvalue() == "nothing is missing\n"
+
+
 @pytest.mark.parametrize("name", ["medium.en", "owner/whisper.ct2"])
 def test_a_model_that_the_catalogue_lacks_brings_what_the_hub_has_of_it(hub: Hub, name: str) -> None:
     repository = "Systran/faster-whisper-medium.en" if name == "medium.en" else name
