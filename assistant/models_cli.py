@@ -22,6 +22,7 @@ def list_models(
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from assistant.config import load_settings
     from assistant.derived_settings import needs
@@ -31,10 +32,17 @@ def list_models(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("model", "for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")
+    remedies = []
     for row in rows(needs(settings), everything=everything):
         style = None if row.at_hand else "yellow" if row.needed else "dim"
-        table.add_row(row.name, row.purpose, row.size, row.licence, row.where, style=style)
-    Console(highlight=False).print(table)
+        where = row.where if row.at_hand else "missing" if row.needed else "not at hand"
+        table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
+        if row.needed and not row.at_hand:
+            remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
+    console = Console(highlight=False)
+    console.print(table)
+    if remedies:
+        console.print(Text("\n".join(["", *remedies]), style="yellow"), soft_wrap=True)
 
 
 @models.command()

@@ -1,0 +1,46 @@
+"""`repartee models` as people see it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def listed(folder: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [REPARTEE, "models", *arguments],
+        env={**os.environ, "COLUMNS": "80", "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path) -> None:
+    lines = listed(tmp_path)
+    assert lines[-3:] == [
+        "speech to text: repartee models pull base.en",
+        "text to speech: repartee models pull en_US-ljspeech-medium",
+        "when a turn is over: repartee models pull smart-turn-v3.2",
+    ]
+    assert not any("repartee" in line for line in lines[:-3])
+
+
+def test_a_remedy_is_one_line_however_long(tmp_path: Path) -> None:
+    assert (
+        'speech to text: base.en knows English only: set stt.model = "base", then repartee models pull base'
+        in listed(tmp_path, "--set", "assistant.language=de")
+    )
+
+
+def test_what_is_not_needed_has_no_remedy(tmp_path: Path) -> None:
+    engines = ("--set", "stt.engine=pocketsphinx", "--set", "tts.engine=espeak-ng")
+    lines = listed(tmp_path, "--all", *engines)
+    assert lines[-1] == "when a turn is over: repartee models pull smart-turn-v3.2"
+    assert sum("not at hand" in line for line in lines) > 10
