@@ -47,7 +47,7 @@ class ConfigFile:
 
     def remove(self, name: str) -> EndpointSection:
         """Take an endpoint out, and return it. Raises ConfigError: there is none, or the file cannot be changed so."""
-        before = self.settings()
+        before = load_settings(self.path, {}, ()).settings  # where there is no file, that is what is wrong
         endpoints = before.llm.endpoints
         names = _names(endpoints)
         if name not in names:
