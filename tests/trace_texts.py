@@ -6,6 +6,7 @@
 from pathlib import Path
 
 from assistant.record import (
+    TracedAnswer,
     TracedEvent,
     TracedHearing,
     TracedPartial,
@@ -19,18 +20,21 @@ DOCS_FILE = Path(__file__).parent.parent / "docs" / "traces.md"
 BEGINS = "<!-- Written by tests/trace_texts.py: -->\n"
 ENDS = "<!-- End. -->\n"
 
+RECORDS = (
+    ("A turn", TurnRecord),
+    ("`spans`", TracedSpan),
+    ("`answers`", TracedAnswer),
+    ("`events`", TracedEvent),
+    ("`hearings`", TracedHearing),
+    ("`hearings[].partials`", TracedPartial),
+    ("`words`", TracedWords),
+)
+
 
 def tables() -> str:
     """Every record class as a table."""
     parts = []
-    for title, record in (
-        ("A turn", TurnRecord),
-        ("`spans`", TracedSpan),
-        ("`events`", TracedEvent),
-        ("`hearings`", TracedHearing),
-        ("`hearings[].partials`", TracedPartial),
-        ("`words`", TracedWords),
-    ):
+    for title, record in RECORDS:
         rows = "".join(f"| `{name}` | {kind} | {meaning} |\n" for name, kind, meaning in schema_rows(record))
         parts.append(
             f"### {title}\n\n| field | type | meaning |\n|---|---|---|\n{rows.replace(' | None |', ' or null |')}"

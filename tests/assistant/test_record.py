@@ -7,6 +7,7 @@ import pytest
 import trace_texts
 from rehearsal import Rehearsal, Says
 
+from assistant import record as records
 from assistant.latency import STAGES
 from assistant.record import SCHEMA, TurnRecord
 
@@ -44,6 +45,11 @@ def test_the_detectors_opinion_is_kept_for_every_frame(record: TurnRecord) -> No
 
 def read_event(record: TurnRecord, name: str) -> float:
     return next(event.at_ms for event in record.events if event.name == name)
+
+
+def test_every_part_of_a_record_has_its_table() -> None:
+    parts = {part for name, part in vars(records).items() if name.startswith("Traced")}
+    assert {record for _, record in trace_texts.RECORDS} == {TurnRecord, *parts}
 
 
 def test_the_documentation_is_written_from_the_schema() -> None:
