@@ -367,5 +367,7 @@ def test_whoever_coughs_hears_the_whole_answer_once(coughs: list[tuple[int, int]
     text = "It is ten. And one, two, three, four, five, six. Seven, eight, nine, or ten. That is all there is."
     rehearsal = rehearsed(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
     rehearsal.model.replies, rehearsal.model.token_ms = (text,), 0.1
-    answers = [item for item in rehearsal.perform().conversation.items if isinstance(item, Answered)]
+    watched = Watched(rehearsal, [])
+    check(watched)
+    answers = [item for item in watched.performance.conversation.items if isinstance(item, Answered)]
     assert " ".join(answer.text for answer in answers) == text
