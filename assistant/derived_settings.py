@@ -43,8 +43,7 @@ def needs(settings: Settings) -> list[Need]:
 
 def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
     """What turn taking needs of the settings, with this recognizer."""
-    turn, llm = settings.turn, settings.llm
-    longest_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
+    turn = settings.turn
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
@@ -52,9 +51,16 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),  # no answer to words that may be wrong
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
-        stuck_after_s=max(turn.stuck_after_s, longest_s + STUCK_MARGIN_S),
+        stuck_after_s=stuck_after_s(settings),
         pre_roll_ms=turn.pre_roll_ms,
     )
+
+
+def stuck_after_s(settings: Settings) -> float:
+    """How long nothing may be heard of before the assistant listens again: longer than anything that has a limit."""
+    llm = settings.llm
+    longest_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
+    return max(settings.turn.stuck_after_s, longest_s + STUCK_MARGIN_S)
 
 
 def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:

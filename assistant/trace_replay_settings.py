@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assistant.config_sources import from_overrides
-from assistant.derived_settings import PATIENCE
+from assistant.derived_settings import PATIENCE, stuck_after_s
 from assistant.setting_keys import Value
-from assistant.settings import PROFILE_HANGOVER_MS, Profile
+from assistant.settings import PROFILE_HANGOVER_MS, Profile, Settings, TurnSection
 from assistant.trace_reading import TraceError
 from assistant.trace_replay_course import Change
 from assistant.turn_settings import TurnSettings
@@ -51,6 +51,8 @@ def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:
     rest = {name: value for name, value in given.items() if name not in ("profile", "hangover_ms")}
     if "speculate_after_ms" in rest:
         rest["speculate_after_ms"] = rest["speculate_after_ms"] or None  # type: ignore[assignment]
+    if isinstance(stuck_s := rest.get("stuck_after_s"), float):  # with the usual limits: a trace does not hold them
+        rest["stuck_after_s"] = stuck_after_s(Settings(turn=TurnSection(stuck_after_s=stuck_s)))
     changed = replace(settings, **rest)  # type: ignore[arg-type]
     hangover_ms = given.get("hangover_ms", 0)
     fixed_ms = hangover_ms if isinstance(hangover_ms, int) else 0
