@@ -143,7 +143,7 @@ class FloorState:
         self.turn = None
         self.used(turn.speech_end)
         nothing = turn.nothing(at, why)
-        return (*nothing, GoOn()) if turn.cut and why in {"no words", "overheard"} else nothing
+        return (*nothing, GoOn()) if turn.cut and turn.answered and why in {"no words", "overheard"} else nothing
 
     # ---- a voice into a reply ----
 

@@ -373,6 +373,15 @@ def test_a_reply_does_not_go_on_over_words() -> None:
     assert GoOn() not in scene.effects
 
 
+def test_where_the_client_asks_for_answers_it_asks_for_the_rest_of_one() -> None:
+    scene = Scene(TurnSettings(answers=False))
+    scene.tell(Asked(at(0), "requested"))
+    scene.tell(Playing(at(0), FIRST, 3, audible=True))
+    scene.transcribed(cut_by_voice(scene), "")
+    assert scene.turns.floor is Floor.IDLE
+    assert GoOn() not in scene.effects
+
+
 def test_the_wake_phrase_alone_ends_a_reply() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
