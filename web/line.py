@@ -2,18 +2,20 @@
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from web.metrics import Metrics
+from web.unhurried import abort_of
 from web.wire.realtime import Realtime
 
 BREATH = 8
 """Messages after which others get their turn. One that sends as fast as sound is made is waited for anyway."""
 
 CLOSE_TIMEOUT_S = 1.0
+NORMAL, INTERNAL_ERROR = 1000, 1011
+"""Close codes: it is over, do not come back; it broke off here, come back."""
 SEND_TIMEOUT_S = 10.0
 """For one message: a client that does not read for so long has lost its connection."""
 
@@ -30,6 +32,7 @@ class Line:
         lost: Set when nothing can be said on it any more.
         released: Set when the conversation has let go of it.
         left: The client has closed it in good order.
+        behind: The client does not take what it gets.
     """
 
     socket: WebSocket
@@ -38,6 +41,7 @@ class Line:
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     left: bool = False
+    behind: bool = False
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,13 +56,16 @@ class Line:
                 self._collect()
                 while self._waiting:
                     if self._waiting_chars > 4 * MOST_WAITING_CHARS:
-                        return  # it takes something now and then, and gets further behind for ever
+                        self.behind = True  # it takes something now and then, and gets further behind for ever
+                        return
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
                     self._collect()
                     if self._waiting_chars < MOST_WAITING_CHARS:
                         self._room.set()
-        except (TimeoutError, WebSocketDisconnect, RuntimeError):
+        except TimeoutError:
+            self.behind = True
+        except (WebSocketDisconnect, RuntimeError):
             pass  # RuntimeError: Starlette's, for a socket that was closed while it was written to
         finally:
             self.lost.set()
@@ -79,10 +86,17 @@ class Line:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Nothing more is said on it; where it is closed already, nothing happens."""
-        with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        """Nothing more is said on it; where it is closed already, nothing happens.
+
+        A client that does not even take that is cut off: it would find an open connection that nobody reads.
+        """
+        try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self.socket.close()
+                await self.socket.close(INTERNAL_ERROR if self.behind else NORMAL)
+        except TimeoutError:
+            abort_of(self.socket.scope)()
+        except (WebSocketDisconnect, RuntimeError):
+            pass
 
     def _collect(self) -> None:
         for text in self.realtime.to_send():

@@ -4,6 +4,9 @@ uvicorn stops reading a socket after every message and begins again when it was 
 times a second and conversation, 6 % of the event loop's time. The bound is what matters, not that it is one.
 """
 
+from collections.abc import Callable
+
+from starlette.types import Scope
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 MOST_WAITING = 8
@@ -11,9 +14,22 @@ MOST_WAITING = 8
 MOST_BYTES = 1 << 14
 """Of a message that does not count as a small one: after it the socket is not read until it was taken."""
 
+_ABORT = "repartee.abort"
+
+
+def abort_of(scope: Scope) -> Callable[[], None]:
+    """What cuts a connection off at once, whatever still waits to be sent on it."""
+    abort: Callable[[], None] = scope["state"][_ABORT]
+    return abort
+
 
 class UnhurriedProtocol(WebSocketsSansIOProtocol):
-    """Stops reading when `MOST_WAITING` messages wait, or a large one."""
+    """Stops reading when `MOST_WAITING` messages wait, or a large one. Its connections can be cut off (`abort_of`)."""
+
+    async def run_asgi(self) -> None:
+        """The application, for this connection."""
+        self.scope["state"][_ABORT] = self.transport.abort
+        await super().run_asgi()
 
     def send_receive_event_to_app(self) -> None:
         """A message is complete."""

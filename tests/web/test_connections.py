@@ -301,6 +301,37 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
 
 @pytest.mark.slow
 @pytest.mark.real_time
+def test_a_client_that_was_given_up_learns_of_it_when_it_reads_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(line, "CLOSE_TIMEOUT_S", 0.2)
+
+    async def main() -> None:
+        async with (
+            served(workshop(tmp_path)) as server,
+            connect(server.url(), compression=None, max_queue=1) as deaf,
+        ):
+            created = json.loads(await deaf.recv())
+            content = [{"type": "input_text", "text": "x" * 500_000}]
+            item = {"type": "message", "role": "user", "id": "big", "content": content}
+            await deaf.send(json.dumps({"type": "conversation.item.create", "item": item}))
+            for _ in range(60):
+                await deaf.send('{"type":"conversation.item.retrieve","item_id":"big"}')
+            await asyncio.sleep(2)
+            with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
+                async with asyncio.timeout(5):
+                    while True:
+                        await deaf.recv()
+            assert closed.value.rcvd is None or closed.value.rcvd.code == 1011
+            async with calling(server, resume=created["session"]["repartee"]["resume_token"]) as again:
+                assert again.events[0]["session"]["repartee"]["resumed"] is True
+
+    run(main())
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
 def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "SEND_TIMEOUT_S", 60)
     read = 0

@@ -1,25 +1,33 @@
 """What waits to be sent, and who is woken for it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.websockets import WebSocket
+import pytest
+from starlette.types import Message
+from starlette.websockets import WebSocket, WebSocketState
 from virtual_time import run_virtual
 from wire_client import Client
 
+from web import line as lines
 from web.line import BREATH, Line
+from web.metrics import Metrics
 from web.wire.session_config import SessionConfig
 
 APPEND = '{"type":"input_audio_buffer.append","audio":"AAAAAAAA"}'
 
 
-def line() -> Line:
-    async def never(*_: object) -> Any:
-        raise AssertionError("nothing is read or written here")
+async def never(*_: object) -> Any:
+    raise AssertionError("nothing is read or written here")
 
+
+def line(send: Callable[[Message], Awaitable[None]] = never, abort: Callable[[], None] = lambda: None) -> Line:
     client = Client(SessionConfig(instructions="", voice="voice"))
     client.wire.to_send()
-    return Line(WebSocket({"type": "websocket"}, never, never), client.wire)
+    socket = WebSocket({"type": "websocket", "state": {"repartee.abort": abort}}, never, send)
+    socket.client_state = socket.application_state = WebSocketState.CONNECTED
+    return Line(socket, client.wire)
 
 
 def test_sound_wakes_nobody_and_an_answer_does() -> None:
@@ -52,5 +60,44 @@ def test_a_flood_leaves_others_their_turn() -> None:
                 await one.answered()
             task.cancel()
         assert others >= 9
+
+    run_virtual(main())
+
+
+def test_a_client_that_gets_further_behind_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def main() -> None:
+        one = line(send)
+        for _ in range(50):
+            one.realtime.receive("nonsense")
+        one.changed.set()
+        await one.write(Metrics())
+        assert one.lost.is_set()
+        await one.close()
+        assert [(message["type"], message["code"]) for message in sent] == [("websocket.close", 1011)]
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("stuck", [True, False])
+def test_who_does_not_even_take_the_close_is_cut_off(stuck: bool) -> None:
+    sent: list[Message] = []
+    cut: list[str] = []
+
+    async def send(message: Message) -> None:
+        if stuck:
+            await asyncio.Event().wait()
+        sent.append(message)
+
+    async def main() -> None:
+        one = line(send, lambda: cut.append("off"))
+        await one.close()
+        assert cut == (["off"] if stuck else [])
+        assert [message["code"] for message in sent] == ([] if stuck else [1000])
 
     run_virtual(main())
