@@ -141,6 +141,22 @@ def test_a_token_is_asked_for_and_sent(page: Page, server: Server) -> None:
     assert not page.is_visible("#token-dialog")
 
 
+def test_what_can_be_no_token_is_asked_for_again(page: Page, server: Server) -> None:
+    server.script.token = "open-sesame"
+    open_and_start(page, server)
+    page.wait_for_selector("#token-dialog[open]")
+    page.fill("#token", "REPARTEE_TOKEN=open-sesame")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".notice[data-trouble=token] >> text=paste it alone")
+    page.wait_for_selector("#token-dialog[open]")
+    assert not page.is_visible(".notice[data-trouble=no-sound]")
+    assert page.evaluate("sessionStorage.length") == 0
+    page.fill("#token", "open-sesame")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert server.connections == 1
+
+
 def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")

@@ -157,7 +157,10 @@ class Page {
   }
 
   _trouble(name, said) {
-    if (name === "token") this._askToken();
+    if (name === "token") {
+      sessionStorage.removeItem(TOKEN_KEY); // it is not the server's
+      this._askToken();
+    }
     this._notices.trouble(name, said);
   }
 

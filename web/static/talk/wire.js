@@ -8,6 +8,8 @@ const CONNECT_TIMEOUT_MS = 8000;
 const MOST_QUEUED_BYTES = 256 * 1024; // 4 s of sound: what does not leave by then is not sent
 const PROTOCOL = "realtime";
 const TOKEN_PROTOCOL = "openai-insecure-api-key."; // the form in which stock browser clients carry a key
+const NO_TOKEN = "What was entered can be no token, which has no blanks, quotes, brackets or ,/:;=?@\\ in it: "
+  + "paste it alone, without REPARTEE_TOKEN= or Bearer before it.";
 
 /**
  * Events: `event` (detail: a server event), `open`, `lost` (detail: {wait_ms, trouble}), `ended` (detail: {trouble}:
@@ -39,7 +41,14 @@ export class Wire extends EventTarget {
     const url = new URL(this._url);
     for (const [name, value] of Object.entries(this.resume())) url.searchParams.set(name, value);
     const protocols = this.token ? [PROTOCOL, TOKEN_PROTOCOL + this.token] : [PROTOCOL];
-    const socket = new WebSocket(url, protocols);
+    let socket;
+    try {
+      socket = new WebSocket(url, protocols);
+    } catch (error) {
+      if (error.name !== "SyntaxError") throw error;
+      this.dispatchEvent(new CustomEvent("ended", { detail: { trouble: "token", said: NO_TOKEN } }));
+      return;
+    }
     this._socket = socket;
     this._error = null;
     let opened = false;
