@@ -74,8 +74,9 @@ class Replies:
 
     @property
     def unwanted(self) -> ReplyId | None:
-        """The reply that is under way although the person has stopped it: the server does not know it yet."""
-        return self.under_way if self.under_way is not None and self.under_way == self._silenced else None
+        """The reply that the person has stopped and of which the server has not told yet that it is cut."""
+        stopped = None if self._silenced is None else self._replies.get(self._silenced)
+        return None if stopped is None or stopped.cut else stopped.id
 
     def whose(self, item: str) -> ReplyId | None:
         """The reply of which this item is the message."""
@@ -103,7 +104,7 @@ class Replies:
             known.lost, known.told_chars, known.told_words = False, len(known.text), len(known.placed)
             return
         self._replies.pop(name, None)
-        self._replies[name] = _Reply(name)
+        self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
         while len(self._replies) > MOST_REPLIES:
             del self._replies[next(iter(self._replies))]
         yield ReplyBegun(name, ItemId(""), spoken=True)

@@ -193,6 +193,21 @@ def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server
     assert page.locator(".item").count() == 2
 
 
+def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server: Server) -> None:
+    server.script.replies = [reply(6)]
+    server.script.drop_after_ms = 1000
+    start(page)
+    server.script.farewell = ("server_full", 1013)  # nobody is let in again for now
+    reach(page, "reconnecting")
+    page.wait_for_function("window.repartee.talk.mouth.playing")
+    page.keyboard.press("Escape")
+    server.script.farewell = None
+    reach(page, "listening")
+    (cancel,) = server.of("response.cancel")
+    assert cancel["response_id"] == "resp_1_1"
+    assert page.locator(".item.assistant.cut").count() == 1
+
+
 def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
     start(page)
     server.kept.clear()

@@ -258,3 +258,28 @@ def test_a_lost_connection_in_the_midst_of_a_reply_loses_nothing_of_it(tmp_path:
     )  # its tone is 0 in one of 60
     assert len(one.troubles) == 1
     assert one.troubles[0].endswith("Trying again.")
+
+
+@pytest.mark.parametrize("answer", [TEN, "One two three. Four."])
+def test_a_reply_that_is_stopped_without_a_connection_is_stopped_at_the_server(tmp_path: Path, answer: str) -> None:
+    """In the midst of being sent, or wholly sent and only played."""
+
+    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        (conversation,) = server.connections._conversations.values()
+        assert conversation.line is not None
+        await conversation.line.socket.close(1011)
+        await eventually(lambda: not one.talk.wire.open)
+        one.talk.interrupt()
+        await eventually(lambda: bool(one.of(TurnFinished)))
+        one.talk.type("go on")
+        await eventually(lambda: len(workshop.models[0].asked) == 2)
+        (said,) = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        assert said
+        assert "One two three.".startswith(said)
+
+    one = run(tmp_path, [], course, answers=(answer, "Yes."))
+    assert [cut.why for cut in one.of(ReplyCut)][:1] == ["client"]
+    assert one.of(TurnFinished)[0].record.outcome == "interrupted"

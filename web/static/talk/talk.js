@@ -82,11 +82,10 @@ export class Talk extends EventTarget {
 
   /** Stop the reply, whether it is being made or only still being played. */
   interrupt() {
-    if (this._response) {
-      this.wire.send({ type: "response.cancel", response_id: this._response });
-      this._silenced = this._response;
-    } else if (this.mouth.playing) this.wire.send({ type: "output_audio_buffer.clear" });
-    else return;
+    const stopped = this._response ?? this.mouth.playing;
+    if (!stopped) return;
+    this.wire.send(this._response ? { type: "response.cancel", response_id: stopped } : { type: "output_audio_buffer.clear" });
+    this._silenced = stopped;
     this.sound.output.flush();
   }
 
@@ -156,6 +155,8 @@ export class Talk extends EventTarget {
     this._awaited = this._speaking = false;
     this._detection = session.audio?.input?.turn_detection ?? this._detection;
     this._update();
+    // What was stopped while there was no connection, or just before, the server may not know; nothing else is meant.
+    if (resumed && this._silenced) this.wire.send({ type: "response.cancel", response_id: this._silenced });
     this._session(session);
     for (const name of ["lost", "full", "loading", "restarting", "token"]) this._tell("well", name);
   }
