@@ -135,6 +135,7 @@ class Connections:
             microphone,
             speaker,
             turn_settings(settings, engines.transcriber.name),
+            settings.turn.profile,
             voice=engines.voice.name,
         )
         trace = TraceFile(

@@ -53,7 +53,7 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.realtime import Realtime
-from web.wire.session_config import AudioFormat, Limit, SemanticVad, ServerVad, SessionConfig
+from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
 
 SHORTEST_COMMIT_MS = 100
 
@@ -66,6 +66,7 @@ class Talk:
         realtime: The protocol, anew for every connection.
         session: Set once, right after the construction of both.
         base: Turn taking as the server is set.
+        profile: The setting turn.profile that is part of it.
         voice: The name of the voice in use.
         changed: Called when there is something to send.
     """
@@ -74,6 +75,7 @@ class Talk:
     microphone: ClientMicrophone
     speaker: ClientSpeaker
     base: TurnSettings
+    profile: Profile
     voice: str
     changed: Callable[[], None] = lambda: None
     session: Session = field(init=False)
@@ -196,7 +198,7 @@ class Talk:
 
     def configure(self, config: SessionConfig) -> None:
         """The client's settings are in force from here on."""
-        self.session.turns.settings = _turn_settings(self.base, config)
+        self.session.turns.settings = _turn_settings(self.base, self.profile, config)
         self.session.conversation.instructions = config.instructions
         self.session.wishes = Wishes(
             spoken=config.modality == "audio",
@@ -305,7 +307,7 @@ def _decoded(command: Append) -> Pcm:
             return g711.decode_alaw(command.audio)
 
 
-def _turn_settings(base: TurnSettings, config: SessionConfig) -> TurnSettings:
+def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:
     """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
     least_ms = config.extensions.interrupt_after_ms
     if least_ms is not None:
@@ -324,14 +326,10 @@ def _turn_settings(base: TurnSettings, config: SessionConfig) -> TurnSettings:
                 interruptible=detection.interrupt_response,
             )
         case SemanticVad():
-            profile = None if detection.eagerness == "auto" else detection.profile
-            return replace(
-                base,
-                hangover_ms=base.hangover_ms if profile is None else float(PROFILE_HANGOVER_MS[profile]),
-                patience=base.patience if profile is None else PATIENCE[profile],
-                answers=detection.create_response,
-                interruptible=detection.interrupt_response,
-            )
+            profile = detection.profile(servers)
+            if profile != servers:
+                base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
+            return replace(base, answers=detection.create_response, interruptible=detection.interrupt_response)
 
 
 def _this_once(wishes: Wishes, options: ResponseOptions) -> Wishes:

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from llm.chat import FunctionCall
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.talk import Talk
-from web.wire.session_config import Extensions, SessionConfig
+from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad, SessionConfig
 
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
@@ -43,6 +43,7 @@ class Stage:
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
     says: Sequence[str] = ("what time is it",)
     base: TurnSettings = field(default_factory=TurnSettings)
+    profile: Profile = "balanced"
     records: list[TurnRecord] = field(default_factory=list)
     log: list[tuple[int, Event]] = field(default_factory=list)  # at ms after the beginning
     client: Client = field(default_factory=lambda: Client(CONFIG))
@@ -53,7 +54,7 @@ class Stage:
         self.ears = HearsInTurn(self.says)
         self.voice = ScriptedVoice()
         microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
-        self.talk = Talk(self.client.wire, microphone, speaker, self.base, voice="scripted voice")
+        self.talk = Talk(self.client.wire, microphone, speaker, self.base, self.profile, voice="scripted voice")
         recorder = Recorder(
             conversation="talk",
             started_at="2026-01-01T00:00:00+00:00",
@@ -251,6 +252,20 @@ def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
     reasons = [response["status_details"]["reason"] for response in stage.done if response["status"] == "cancelled"]
     assert ("turn_detected" in reasons) == interrupted
     assert len(stage.events("repartee.unduck")) == (not interrupted)
+
+
+@pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
+@pytest.mark.parametrize("eagerness", ["low", "medium", "high", "auto"])
+def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
+    profile: Profile, eagerness: Eagerness
+) -> None:
+    """What `repartee serve` is told with turn.profile and turn.hangover_ms = 1500."""
+    stage = Stage(base=TurnSettings(hangover_ms=1500), profile=profile)
+    stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
+    assert stage.session.turns.settings == stage.base
+    stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad(eagerness)))
+    asked = {"low": "patient", "medium": "balanced", "high": "eager", "auto": profile}[eagerness]
+    assert (stage.session.turns.settings == stage.base) == (asked == profile)
 
 
 def test_speech_that_may_not_interrupt_is_heard_and_forgotten() -> None:

@@ -115,8 +115,9 @@ def test_turn_detection_of_the_same_type_keeps_what_is_left_out_and_of_another_h
 
 @pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
 def test_profiles_are_eagerness(profile: Profile) -> None:
-    assert SemanticVad.of_profile(profile).profile == profile
-    assert SemanticVad("medium").profile == "balanced"
+    assert SemanticVad.of_profile(profile).profile(profile) == profile
+    assert SemanticVad("auto").profile(profile) == profile
+    assert SemanticVad("medium").profile(profile) == "balanced"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ Limit = int | Literal["inf"]
 Eagerness = Literal["low", "medium", "high", "auto"]
 Profile = Literal["patient", "balanced", "eager"]
 
-_PROFILES: dict[Eagerness, Profile] = {"low": "patient", "medium": "balanced", "auto": "balanced", "high": "eager"}
+_PROFILES: dict[Eagerness, Profile] = {"low": "patient", "medium": "balanced", "high": "eager"}
 _EAGERNESS: dict[Profile, Eagerness] = {"patient": "low", "balanced": "auto", "eager": "high"}
 
 
@@ -68,10 +68,9 @@ class SemanticVad:
     create_response: bool = True
     interrupt_response: bool = True
 
-    @property
-    def profile(self) -> Profile:
-        """The turn-taking profile that it asks for (setting turn.profile)."""
-        return _PROFILES[self.eagerness]
+    def profile(self, servers: Profile) -> Profile:
+        """The turn-taking profile that it asks for; "auto" is the server's own (setting turn.profile)."""
+        return _PROFILES.get(self.eagerness, servers)
 
     @classmethod
     def of_profile(cls, profile: Profile) -> "SemanticVad":
