@@ -108,7 +108,7 @@ class FloorState:
             return ()
         if confirming := turn.confirm(at):
             return confirming
-        if turn.answered and not attempt.text and not attempt.unheard and not turn.owed:
+        if not attempt.text and not attempt.unheard and not turn.owed:
             return self.abandon(turn, at, attempt.void or "no words")
         self.turn = None
         self.used(turn.speech_end)

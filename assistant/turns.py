@@ -39,6 +39,7 @@ from assistant.turn_events import (
     Heard,
     Interrupt,
     Judged,
+    NothingSaid,
     NotTranscribed,
     Partial,
     Playing,
@@ -46,7 +47,6 @@ from assistant.turn_events import (
     ReplyEnded,
     ReplyId,
     Submitted,
-    TakeDown,
     Transcribed,
 )
 from assistant.turn_settings import TurnSettings
@@ -360,8 +360,7 @@ class Turns:
         if turn is None and self.settings.held:
             return ()
         if turn is None:
-            # Nobody was heard in what is submitted. The history says so.
-            return (TakeDown(state.next_turn(), "", "", at),)
+            return (NothingSaid(state.next_turn(), at, at, "no words"),)  # nobody was heard in what is submitted
         return effects if turn.endpoint is not None else (*effects, *self._end_turn(turn, at))
 
     def _pressed(self, at: Samples) -> Effects:

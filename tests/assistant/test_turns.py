@@ -811,10 +811,22 @@ def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
     )
 
 
-def test_silence_that_is_submitted_is_taken_down_as_nothing() -> None:
+def test_silence_that_is_submitted_is_nothing() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.silence(500)
-    assert scene.tell(Submitted(at(500))) == (TakeDown(1, "", "", at(500)),)
+    assert scene.tell(Submitted(at(500))) == (NothingSaid(1, at(500), at(500), "no words"),)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_voice_without_words_that_is_submitted_is_nothing_unless_they_were_lost(*, lost: bool) -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(500)
+    scene.tell(Submitted(at(500)))
+    if lost:
+        effects = scene.tell(NotTranscribed(at(500), FIRST, SegmentId(0)))
+        assert effects == (TakeDown(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
+    else:
+        assert scene.transcribed(FIRST, "")[-1] == NothingSaid(1, at(500), at(500), "no words")
 
 
 def test_without_turn_detection_a_voice_interrupts_nothing() -> None:

@@ -389,6 +389,46 @@ def test_a_commit_of_nothing_is_refused() -> None:
     assert stage.events("error")[0]["error"]["event_id"] == "mine"
 
 
+@pytest.mark.parametrize("voice", [False, True])
+def test_a_commit_of_no_words_is_refused(*, voice: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(800, loud=voice)
+        await stage.send("input_audio_buffer.commit", event_id="mine")
+        await stage.until("error")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.events("error")[0]["error"]["event_id"] == "mine"
+    assert stage.events("input_audio_buffer.committed") == []
+    assert stage.session.conversation.items == ()
+    assert [record.outcome for record in stage.records] == ["no words"]
+
+
+def test_a_commit_whose_words_were_lost_says_so() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 60_000
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(800, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("conversation.item.input_audio_transcription.failed")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert len(stage.events("input_audio_buffer.committed")) == 1
+
+
+def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
+        await stage.says_something()
+        await stage.until("repartee.nothing_said")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.events("input_audio_buffer.committed") == []
+    assert stage.session.conversation.items == ()
+
+
 def test_what_was_cleared_is_not_answered() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
