@@ -251,6 +251,29 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     assert len(server.sound) == sent
 
 
+def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server: Server) -> None:
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    start(page)
+    page.focus("#noiseSuppression")
+    was = page.is_checked("#noiseSuppression")
+    page.keyboard.press("Space")
+    assert page.is_checked("#noiseSuppression") != was
+    assert page.get_attribute("body", "data-phase") == "listening"
+    page.focus("#engines summary")
+    page.keyboard.press("Space")
+    assert page.evaluate("document.getElementById('engines').open")
+    page.focus("#start")
+    page.keyboard.down("Space")
+    reach(page, "hearing")
+    page.focus("#push-to-talk")
+    page.keyboard.up("Space")  # ends what began elsewhere, and works nothing
+    page.wait_for_function("!window.repartee.talk.held.down")
+    assert page.is_checked("#push-to-talk")
+    page.keyboard.press("Space")
+    assert not page.is_checked("#push-to-talk")
+
+
 def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"

@@ -6,6 +6,7 @@ import { prefer, preferences } from "./preferences.js";
 
 const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
 const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
+const WORKED_BY_SPACE = "input[type=checkbox], summary"; // and by no other key
 
 /**
  * @typedef {object} Deeds
@@ -23,6 +24,7 @@ export class Controls {
   /** @param {Deeds} deeds */
   constructor(deeds) {
     this._deeds = deeds;
+    this._talking = false; // the space bar is held to talk
     this._buttons();
     this._settings();
     this._theme();
@@ -142,13 +144,18 @@ export class Controls {
     else if (event.key === "m" || event.key === "M") {
       if (!event.repeat) this._deeds.mute();
     } else if (event.code === "Space" && by("push-to-talk").checked && !by("hold").hidden) {
+      if (event.target.matches?.(WORKED_BY_SPACE)) return;
       event.preventDefault(); // nor does it scroll, or press the button that has the focus
-      if (!event.repeat) this._deeds.press();
+      if (event.repeat) return;
+      this._talking = true;
+      this._deeds.press();
     }
   }
 
+  /** Wherever the focus is by now. */
   _keyUp(event) {
-    if (event.code !== "Space" || by("hold").hidden || event.target.matches?.(TYPED_INTO)) return;
+    if (event.code !== "Space" || !this._talking) return;
+    this._talking = false;
     event.preventDefault();
     this._deeds.release();
   }
