@@ -107,6 +107,35 @@ def test_a_microphone_that_goes_away_is_taken_up_again(page: Page, server: Serve
     until(page, lambda: len(server.sound) > before + 5, "sound again")
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_a_microphone_that_is_granted_after_stop_is_given_back(page: Page, server: Server, *, running: bool) -> None:
+    page.add_init_script("""
+        window.given = [];
+        navigator.mediaDevices.getUserMedia = () => new Promise((resolve) => {
+            window.grant = () => {
+                given.push(new MediaStreamAudioDestinationNode(window.bench ??= new AudioContext()).stream);
+                window.grant = null;
+                resolve(given.at(-1));
+            };
+        });""")
+    open_and_start(page, server)
+    page.wait_for_function("Boolean(window.grant)")
+    if running:
+        page.evaluate("grant()")
+        page.wait_for_selector("body[data-phase=listening]")
+        page.click("#settings-open")
+        page.click("#noiseSuppression")
+        page.wait_for_function("Boolean(window.grant)")
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=idle]")
+    page.evaluate("grant()")
+    page.wait_for_function("given.every((stream) => stream.getTracks()[0].readyState === 'ended')")
+    page.wait_for_timeout(200)
+    assert page.get_attribute("body", "data-phase") == "idle"
+    assert page.locator(".notice").count() == 0
+    assert server.connections == int(running)
+
+
 @pytest.mark.parametrize(
     ("farewell", "name", "words", "again"),
     [

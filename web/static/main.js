@@ -30,7 +30,7 @@ const PHASES = {
 class Page {
   constructor() {
     this._sound = this._ear = this._talk = this._transcript = null;
-    this._starting = false;
+    this._starting = null; // something of its own for every start
     this._turns = new Turns();
     this._notices = new Notices((action) => this._act(action));
     this._corridor = new Corridor();
@@ -38,7 +38,7 @@ class Page {
     this._you = new Wave(by("wave-you"), "left");
     this._reply = new Wave(by("wave-reply"), "right");
     this._controls = new Controls({
-      toggle: () => (this._talk ? this._stop() : this._start()),
+      toggle: () => (this._talk || this._starting ? this._stop() : this._start()),
       mute: () => this._mute(),
       interrupt: () => this._talk?.interrupt(),
       press: () => this._talk?.press(),
@@ -64,32 +64,37 @@ class Page {
 
   async _start() {
     if (this._starting || this._talk) return;
-    this._starting = true;
+    const starting = (this._starting = {});
+    const wanted = () => this._starting === starting;
     for (const name of ["ended", "idle", "too-long", "refused", "insecure"]) this._notices.over(name);
     this._drawPhase();
     try {
-      await this._open();
+      await this._open(wanted);
     } catch (error) {
+      if (!wanted()) return;
       this._notices.trouble("no-sound", error.message);
       await this._stop();
     } finally {
-      this._starting = false;
+      if (wanted()) this._starting = null;
       this._drawPhase();
     }
   }
 
-  async _open() {
+  /** @param {() => boolean} wanted false once it was stopped: while the browser asks for the microphone, say */
+  async _open(wanted) {
     const devices = Boolean(navigator.mediaDevices);
     const trouble = obstacle({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices });
     if (trouble) this._notices.trouble(trouble);
     if (trouble === "insecure" || trouble === "no-worklet") return; // nothing could be played either
     const sound = await Sound.open();
+    if (!wanted()) return sound.close();
     this._sound = sound;
     sound.addEventListener("state", () => this._soundState());
     sound.output.volume = preferences().volume / 100;
     this._ear = new Ear(sound.input, () => preferences());
     this._watchEar();
     if (devices) await this._ear.open();
+    if (!wanted()) return;
     this._converse();
     this._soundState();
   }
@@ -110,7 +115,7 @@ class Page {
 
   async _stop() {
     const { _talk: talk, _ear: ear, _sound: sound } = this;
-    this._talk = this._ear = this._sound = null;
+    this._talk = this._ear = this._sound = this._starting = null;
     for (const name of ["lost", "full", "loading", "restarting", "suspended", "unplugged", "denied", "busy", "no-microphone"]) this._notices.over(name);
     talk?.end();
     ear?.close();
@@ -221,7 +226,7 @@ class Page {
     if (by("phase").textContent !== text) by("phase").textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
     const pushToTalk = this._talk?.held.wanted ?? false;
-    this._controls.draw({ running: this._talk !== null || this._starting, muted, pushToTalk, held: this._talk?.held.down ?? false, phase });
+    this._controls.draw({ running: this._talk !== null || this._starting !== null, muted, pushToTalk, held: this._talk?.held.down ?? false, phase });
   }
 
   /** Every picture: what moves by itself. Not drawn in the background, where nobody sees it. */

@@ -18,6 +18,7 @@ export class AudioIn extends EventTarget {
     this._context = context;
     this._stream = null;
     this._source = null;
+    this._asked = 0; // how often a microphone was asked for, or was no longer wanted
     /** What the microphone brings; other nodes may listen too. */
     this.node = new AudioWorkletNode(context, "repartee-capture", { numberOfInputs: 1, numberOfOutputs: 0 });
     this.node.port.onmessage = ({ data }) => this.dispatchEvent(new CustomEvent("chunk", { detail: data }));
@@ -36,28 +37,46 @@ export class AudioIn extends EventTarget {
   /**
    * Ask for a microphone; one that is open is given back first.
    * @param {Wishes} wishes
+   * @returns {Promise<boolean>} false where it was closed before it was granted
    * @throws {DOMException} NotAllowedError, NotFoundError, NotReadableError ...
    */
   async open(wishes) {
     const { deviceId, ...processing } = wishes;
     const audio = { ...processing, channelCount: 1, ...(deviceId && { deviceId: { exact: deviceId } }) };
+    const asked = ++this._asked;
     const stream = await navigator.mediaDevices.getUserMedia({ audio });
-    this.close();
+    if (asked !== this._asked) {
+      stop(stream);
+      return false;
+    }
+    this._giveBack();
     this._stream = stream;
     this._source = this._context.createMediaStreamSource(stream);
     this._source.connect(this.node);
     const track = stream.getAudioTracks()[0];
     track.onended = () => {
-      if (this._stream === stream) this.dispatchEvent(new Event("lost"));
+      if (this._stream !== stream) return;
+      this._giveBack();
+      this.dispatchEvent(new Event("lost"));
     };
+    return true;
   }
 
-  /** Give the microphone back: the browser's recording light goes out. */
+  /** Give the microphone back: the browser's recording light goes out. One that was asked for is not wanted any more. */
   close() {
+    this._asked++;
+    this._giveBack();
+  }
+
+  _giveBack() {
     this._source?.disconnect();
-    this._stream?.getTracks().forEach((track) => track.stop());
+    if (this._stream) stop(this._stream);
     this._stream = this._source = null;
   }
+}
+
+function stop(stream) {
+  stream.getTracks().forEach((track) => track.stop());
 }
 
 /** @returns {Promise<{id: string, label: string}[]>} the microphones; labels are empty before permission was given */

@@ -35,7 +35,7 @@ export class Ear extends EventTarget {
 
   async _try(wishes) {
     try {
-      await this._input.open(wishes);
+      if (!(await this._input.open(wishes))) return false;
     } catch (exception) {
       const name = microphoneTrouble(exception);
       this._tell("trouble", { name, said: "" });
@@ -50,7 +50,6 @@ export class Ear extends EventTarget {
 
   _lost() {
     this._open = false;
-    this._input.close();
     this._tell("trouble", { name: "unplugged", said: "" });
     this._tell("devices");
   }
