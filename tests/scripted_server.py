@@ -59,6 +59,7 @@ class Script:
 
     Attributes:
         replies: One after the other, then from the first again.
+        thinks_s: Before a reply begins.
         pauses: After so many ms of a reply's sound, wait so many seconds: a network that stalls.
         drop_after_ms: Break the connection once so much of a reply was sent (once).
         farewell: Error code, close code: what a connection is told at once.
@@ -68,6 +69,7 @@ class Script:
     replies: Sequence[Reply]
     hangover_ms: float = 300
     block_ms: int = 100
+    thinks_s: float = 0.0
     pauses: dict[int, float] = field(default_factory=dict)
     drop_after_ms: int | None = None
     farewell: tuple[str, int] | None = None
@@ -241,6 +243,7 @@ class Connection:
             await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
             name = "conversation.item.input_audio_transcription.completed"
             await self._send(name, item_id=spoken, transcript=reply.heard)
+        await asyncio.sleep(self._server.script.thinks_s)
         await self._send("response.created", response={"id": kept.response, "status": "in_progress"})
         item = {"id": kept.item, "type": "message", "role": "assistant", "content": []}
         await self._send("response.output_item.added", response_id=kept.response, item=item)

@@ -72,6 +72,7 @@ class RemoteTalk:
     _sending: bool = False
     _released_s: float | None = None  # the key was let go then: what was said until then is the turn
     _held_samples: int = 0
+    _owed: bool = False  # an answer that we asked for has not begun
     _speech_end_s: float | None = None
     _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
     _greeted: bool = False
@@ -182,6 +183,7 @@ class RemoteTalk:
 
     def _ask(self) -> None:
         self.wire.send(say.answer())
+        self._owed = True
         self.conversation.asked()
 
     # ---- what the microphone brings ----
@@ -235,6 +237,10 @@ class RemoteTalk:
         """An event of the server's."""
         for effect in self.conversation.tell(event):
             self._do(effect)
+        if event.get("type") == "response.created":
+            if self._owed and self.talking:
+                self.interrupt()  # who asked for it goes on speaking: the next one answers all
+            self._owed = False
         if self._greeting and event.get("type") in {"session.updated", "error"}:  # the history is told before that
             self._greeting = False
             self._send_typed()

@@ -251,6 +251,26 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     assert len(server.sound) == sent
 
 
+def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page, server: Server) -> None:
+    server.script.thinks_s = 0.5
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.keyboard.press("Escape")
+    start(page)
+    page.keyboard.down("Space")
+    until(page, lambda: len(server.sound) > 20, "sound")
+    page.keyboard.up("Space")
+    until(page, lambda: server.of("response.create"), "a turn")
+    page.keyboard.down("Space")
+    until(page, lambda: server.of("response.cancel"), "the end of its reply")
+    assert server.of("response.cancel")[0]["response_id"] == "resp_1_1"
+    page.wait_for_timeout(300)
+    assert page.get_attribute("body", "data-phase") == "hearing"
+    assert loud_frames(read_tape(page).player).size == 0
+    page.keyboard.up("Space")
+    reach(page, "speaking")
+
+
 def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server: Server) -> None:
     page.click("#settings-open")
     page.check("#push-to-talk")

@@ -271,6 +271,35 @@ def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> 
     with_here(script, push_to_talk=True)
 
 
+@pytest.mark.parametrize("pressed_again", [False, True])
+def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(pressed_again: bool) -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(1.0)
+        here.talk.talk(False)
+        await here.hears(0.06)
+        assert kinds(here.sent())[-1] == "response.create"
+        here.talk.talk(pressed_again)
+        here.replies()
+        assert ("response.cancel" in kinds(here.sent())) == pressed_again
+        assert here.talk.mouth.sounding != pressed_again
+
+    with_here(script, push_to_talk=True)
+
+
+def test_what_nobody_asked_for_may_sound_while_the_key_is_down() -> None:
+    """A timer that rings would be lost."""
+
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        here.replies()
+        assert "response.cancel" not in kinds(here.sent())
+
+    with_here(script, push_to_talk=True)
+
+
 @pytest.mark.parametrize("seconds", [0.0, 0.06])
 def test_a_touch_of_the_key_is_no_turn(seconds: float) -> None:
     async def script(here: Here) -> None:

@@ -37,6 +37,7 @@ export class Talk extends EventTarget {
     this._silenced = null; // the reply that we asked to stop
     this._speaking = false; // the person is
     this._awaited = false; // a reply is
+    this._owed = false; // one that we asked for has not begun
     this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
     this._listen();
   }
@@ -127,7 +128,7 @@ export class Talk extends EventTarget {
 
   _ask() {
     this.turns.asked();
-    this._awaited = true;
+    this._awaited = this._owed = true;
     this.wire.send({ type: "response.create" });
     this._tell("phase");
   }
@@ -185,6 +186,8 @@ export class Talk extends EventTarget {
     const turn = this.turns.replied(response);
     this._date(turn);
     this._tell("turn", turn);
+    if (this._owed && this.held.down) this.interrupt(); // who asked for it goes on speaking: the next one answers all
+    this._owed = false;
   }
 
   /** When the end of speech was captured. */
