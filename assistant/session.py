@@ -183,10 +183,10 @@ class Session:
         self._tell(Cleared(self._at))
 
     def cancel(self, *, request_too: bool = False) -> None:
-        """Stop the reply under way, if there is one; with `request_too`, one that waits for its end is not made."""
+        """Stop the reply under way, if there is one; with `request_too`, one that was asked for is not begun."""
         if request_too:
             self._waiting_request, self._this_once = False, None
-        self._tell(Cancelled(self._at))
+        self._tell(Cancelled(self._at, request_too))
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """The client has measured when the reply was audible: so long after the speech ended, on its own clock.

@@ -15,6 +15,7 @@ far as decisions depend on them: whether there are words, whether they agree wit
     ended 41600 1 2                                   this reply is over
     asked 41600 greeting 1                            a reply nobody spoke for, with words of its own
     submitted|pressed|cleared|cancelled 41600         by the client
+    cancelled 41600 request                           and what it asked for is not wanted either
 """
 
 import base64
@@ -226,6 +227,8 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
             return f"ended {event.at} {_id(event.reply)}"
         case Asked():
             return f"asked {event.at} {event.origin} {bool(event.text):d}"
+        case Cancelled(at, request_too=True):
+            return f"cancelled {at} request"
         case Submitted() | Pressed() | Cleared() | Cancelled():
             return f"{type(event).__name__.lower()} {event.at}"
         case _:
@@ -293,6 +296,8 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return Cleared(at)
         case "cancelled", []:
             return Cancelled(at)
+        case "cancelled", ["request"]:
+            return Cancelled(at, request_too=True)
         case _:
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
 

@@ -142,9 +142,14 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The client wants no more of the reply."""
+    """The client wants no more of the reply.
+
+    Attributes:
+        request_too: Nor one that it asked for while the turn's words were still to come.
+    """
 
     at: Samples
+    request_too: bool = False
 
 
 Event = (

@@ -126,7 +126,7 @@ class Turns:
             case Cleared():
                 return self._cleared(event.at)
             case Cancelled():
-                return self._cancelled()
+                return self._cancelled(event.at, request_too=event.request_too)
             case _:
                 assert_never(event)
 
@@ -366,10 +366,10 @@ class Turns:
     def _pressed(self, at: Samples) -> Effects:
         turn = self._state.turn
         if not self.settings.held:
-            return self._cancelled()
+            return self._cancelled(at)
         self._pressed_at = at
         if turn is None or turn.endpoint is None:
-            return self._cancelled()
+            return self._cancelled(at)
         turn.endpoint, turn.forced = None, False
         return turn.drop_attempts("went on")
 
@@ -383,11 +383,18 @@ class Turns:
             return ()
         return state.give_up(turn, at, "cleared")
 
-    def _cancelled(self) -> Effects:
-        reply = self._state.reply
+    def _cancelled(self, at: Samples, *, request_too: bool = False) -> Effects:
+        reply, turn = self._state.reply, self._state.turn
         if reply is None:
-            return ()
+            return self._request_dropped(turn, at) if request_too and turn is not None and self.owes else ()
         challenge = reply.challenge
         if challenge is None or (self._interruptible and not challenge.kept):
             return self._state.cut(reply, "client")
         return (Interrupt(reply.reply, "client"), *self._state.hand_over(challenge, self.settings))
+
+    def _request_dropped(self, turn: OpenTurn, at: Samples) -> Effects:
+        """An answer to words that are still to come is not wanted after all: they are what they were without it."""
+        turn.owed, turn.answered = False, self.settings.answers and not self.settings.manual
+        if turn.answered or turn.attempt is None or not turn.attempt.ready:
+            return ()
+        return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, self.settings))

@@ -108,7 +108,7 @@ class Talk:
                 self._begun = None
             case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
                 self._begun = None
-        self.realtime.tell(fact, self._invented_ms(fact))
+        self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
         self.changed()
 
     def _invented_ms(self, fact: Fact) -> float | None:
@@ -183,10 +183,7 @@ class Talk:
             case CreateResponse():
                 self._respond(command)
             case CancelResponse():
-                if self._replying(command.reply):
-                    self.session.cancel(request_too=True)
-                else:
-                    self.realtime.refuse(command, "response_cancel_not_active")
+                self._cancel(command)
             case ClearOutput():
                 reply = self.session.turns.replying
                 self.session.cancel()
@@ -250,6 +247,15 @@ class Talk:
             self.realtime.refuse(command, "nothing_to_answer")
         else:
             self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+
+    def _cancel(self, command: CancelResponse) -> None:
+        waits = self.session.request_waits
+        if not self._replying(command.reply) and not (waits and command.reply is None):
+            self.realtime.refuse(command, "response_cancel_not_active")
+            return
+        if waits:
+            self.realtime.request_dropped()
+        self.session.cancel(request_too=True)
 
     def _replying(self, reply: ReplyId | None) -> bool:
         now = self.session.turns.replying

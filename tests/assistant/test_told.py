@@ -73,6 +73,7 @@ def frame(number: int, voicing: Voicing) -> Heard:
         Pressed(AT),
         Cleared(AT),
         Cancelled(AT),
+        Cancelled(AT, request_too=True),
         Transcribed(AT, REPLY, words("")),
         Transcribed(AT, REPLY, words(""), "overheard"),
         Transcribed(AT, REPLY, words("", rough=True), "called"),
@@ -225,6 +226,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
                     Pressed(Samples(at)),
                     Cleared(Samples(at)),
                     Cancelled(Samples(at)),
+                    Cancelled(Samples(at), request_too=True),
                 ]
                 events = [events[draw(st.integers(0, 4))]]
         for event in events:

@@ -811,6 +811,37 @@ def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
     )
 
 
+def test_an_answer_that_is_cancelled_while_the_words_are_due_is_not_given() -> None:
+    scene = Scene(TurnSettings(manual=True))
+    scene.voice(500)
+    scene.tell(Submitted(at(500)))
+    scene.tell(Asked(at(500), "requested"))
+    assert scene.tell(Cancelled(at(500))) == (), "which is of replies only"
+    assert scene.turns.owes
+    assert scene.tell(Cancelled(at(500), request_too=True)) == ()
+    assert not scene.turns.owes
+    assert scene.transcribed(FIRST, "hello")[0] == TakeDown(1, "hello", "hello", at(500))
+
+
+def test_an_answer_that_is_cancelled_while_it_is_prepared_for_is_dropped() -> None:
+    """Its words are asked for once more, since they may have settled otherwise."""
+    scene = Scene(TurnSettings(answers=False, speculate_after_ms=40, settle_ms=160, hangover_ms=100))
+    scene.voice(500)
+    scene.silence(60)
+    scene.transcribed(FIRST, "hello")
+    scene.silence(100)
+    assert scene.turns.floor is Floor.ENDED, "and its words are being asked for again"
+    assert scene.tell(Asked(at(660), "requested"))[0] == Prepare(FIRST, "hello", "hello")
+    effects = scene.tell(Cancelled(at(660), request_too=True))
+    third = ReplyId(1, 3)
+    assert effects == (
+        Drop(FIRST, "cleared"),
+        Drop(ReplyId(1, 2), "cleared"),
+        Transcribe(third, SegmentId(0), at(500)),
+    )
+    assert scene.transcribed(third, "hello")[0] == TakeDown(1, "hello", "hello", at(500))
+
+
 def test_silence_that_is_submitted_is_nothing() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.silence(500)
@@ -1115,7 +1146,11 @@ def repeat(at: Samples) -> Event:
     return Asked(at, "repeated", "It is ten o'clock.")
 
 
-CLIENT: list[Callable[[Samples], Event]] = [request, repeat, Submitted, Pressed, Cleared, Cancelled]
+def cancel_all(at: Samples) -> Event:
+    return Cancelled(at, request_too=True)
+
+
+CLIENT: list[Callable[[Samples], Event]] = [request, repeat, Submitted, Pressed, Cleared, Cancelled, cancel_all]
 stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
 hangovers = st.integers(100, 1500)
 
@@ -1256,7 +1291,7 @@ events = st.one_of(
     st.builds(Submitted, st.integers(0, 10**6)),
     st.builds(Pressed, st.integers(0, 10**6)),
     st.builds(Cleared, st.integers(0, 10**6)),
-    st.builds(Cancelled, st.integers(0, 10**6)),
+    st.builds(Cancelled, st.integers(0, 10**6), st.booleans()),
 )
 
 

@@ -677,6 +677,58 @@ def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
     ]  # fmt: skip
 
 
+def test_each_request_gets_its_own_notes_back_also_where_speech_came_first() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(300, loud=True)
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.says_something(300)
+        await stage.until_idle()
+        await stage.send("response.create", response={"metadata": {"k": "b"}})
+        await stage.until("response.done", 2)
+        await stage.until_idle()
+        await stage.says_something()
+        await stage.until("response.done", 3)
+
+    stage = perform(scene)
+    assert [response["metadata"] for response in stage.done] == [{"k": "a"}, {"k": "b"}, None]
+
+
+@pytest.mark.parametrize("detection", [None, {"type": "server_vad", "create_response": False}])
+def test_a_request_that_has_not_begun_can_be_cancelled(detection: Event | None) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}, "instructions": "In French."})
+        await stage.send("response.cancel")
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        await stage.sound(2000, loud=False)
+        assert stage.events("response.created") == []
+        await stage.send("response.create", response={"metadata": {"k": "b"}})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert len(stage.events("input_audio_buffer.committed")) == 1
+    assert [response["metadata"] for response in stage.done] == [{"k": "b"}]
+    assert stage.model.asked[0][0].content == "Be brief."
+    assert [message.content for message in stage.model.asked[0]][-1] == "what time is it"
+
+
+def test_a_cancel_of_another_response_leaves_the_request() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.send("response.cancel", response_id="resp_7_1")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == ["response_cancel_not_active"]
+    assert stage.done[0]["metadata"] == {"k": "a"}
+
+
 def test_what_was_heard_is_what_the_client_says() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")

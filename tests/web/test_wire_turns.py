@@ -389,7 +389,7 @@ def test_a_request_that_was_refused_or_cancelled_leaves_its_notes_to_no_other_re
     events = client.do(lambda wire: wire.refuse(refused, "conversation_already_has_active_response"))
     assert events[0]["error"]["event_id"] == "mine"
     client.send({"type": "response.create", "response": {"metadata": {"k": "w"}}})
-    client.send({"type": "response.cancel"})
+    client.do(lambda wire: wire.request_dropped())
     client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
     assert client.events[-1]["response"]["metadata"] is None
 

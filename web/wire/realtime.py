@@ -27,7 +27,6 @@ from assistant.items import Item, ItemId
 from assistant.turn_events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
-    CancelResponse,
     ClearOutput,
     Command,
     CommitInput,
@@ -90,8 +89,6 @@ class Realtime:
                 self._listening.committing = command
             case CreateResponse():
                 self._speaking.ask(command)
-            case CancelResponse():
-                self._speaking.cancel()
         return (command,)
 
     def to_send(self) -> list[str]:
@@ -156,6 +153,10 @@ class Realtime:
         else:
             self._outbox.add("output_audio_buffer.cleared", {"response_id": response_id(reply)})
 
+    def request_dropped(self) -> None:
+        """The response that the client asked for is not begun any more: it has cancelled it."""
+        self._speaking.cancel()
+
     def refuse(self, command: Command, refusal: Refusal) -> None:
         """The command is not done, for this reason."""
         if command is self._listening.committing:
@@ -169,17 +170,21 @@ class Realtime:
 
     # ---- what happens ----
 
-    def tell(self, fact: Fact, invented_ms: float | None = None) -> None:
+    def tell(self, fact: Fact, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
         """Something happened in the conversation. Never raises.
 
-        `invented_ms`: of speech that is over, how much silence the client never sent lies on the line before its end;
-        without it the client is not told.
+        Args:
+            fact: It.
+            invented_ms: Of speech that is over, how much silence the client never sent lies on the line before its end;
+                without it the client is not told.
+            request_waits: A response that the client asked for may still be to come. Else a reply that begins is it.
         """
         match fact:
             case SpeechStarted() | WordsHeard() | NothingHeard() | TurnTaken():
                 self._listening.tell(fact, self.config, invented_ms)
             case ReplyBegun(reply):
-                requested = self._listening.was_requested(reply.turn) or not self.config.answers
+                by_origin = self._listening.was_requested(reply.turn) or not self.config.answers
+                requested = by_origin or not request_waits
                 self._speaking.begin(fact, self.config, requested=requested)
             case UnitSpoken() | FunctionCalled() | ReplySent() | ReplyCut():
                 self._speaking.tell(fact)

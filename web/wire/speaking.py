@@ -39,8 +39,7 @@ class Speaking:
 
     def cancel(self) -> None:
         """The client wants none: a request that was not begun yet is void."""
-        if self._under_way() is None:
-            self._asked.clear()
+        self._asked.clear()
 
     def refuse(self, command: Command) -> None:
         """Nothing comes of this request."""
