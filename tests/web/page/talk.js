@@ -64,6 +64,17 @@ export default () => run({
     talk.tell({ type: "repartee.nothing_said", item_id: "u" });
     same(talk.items, []);
   },
+  "what was heard stays a guess until its words have come, or are lost"() {
+    for (const [kind, words, text] of [["completed", { transcript: "what time is it" }, "what time is it"], ["failed", {}, "what ti"]]) {
+      const talk = new Conversation();
+      talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
+      talk.tell({ type: "repartee.partial", item_id: "u", text: "what ti", rough: true });
+      talk.tell({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+      same([talk.item("u").partial, talk.item("u").text], [true, "what ti"], kind);
+      talk.tell({ type: `conversation.item.input_audio_transcription.${kind}`, item_id: "u", ...words });
+      same([talk.item("u").partial, talk.item("u").text], [false, text], kind);
+    }
+  },
   "a retracted reply is gone"() {
     const talk = spoken();
     talk.tell({ type: "conversation.item.deleted", item_id: "a" });

@@ -172,7 +172,8 @@ function added(talk, item, previous) {
     const typed = (item.content ?? []).every((part) => part.type === "input_text");
     talk.drop(PENDING);
     const known = talk.item(item.id);
-    talk.put(item.id, { role: "user", spoken: !typed, partial: false, text: text || known?.text || "" });
+    const partial = (item.content ?? []).some((part) => part.transcript === null); // its words follow
+    talk.put(item.id, { role: "user", spoken: !typed, partial, text: text || known?.text || "" });
     if (!known) move(talk, item.id, previous);
   } else if (item.role === "assistant" && !talk.item(item.id)) {
     const put = talk.put(item.id, { role: "assistant", text, words: wordsOf(text) });
