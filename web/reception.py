@@ -100,7 +100,8 @@ class Reception:
         websocket = WebSocket(scope, stay.receive, stay.send)
         self._stays.add(stay)
         self._empty.clear()
-        self._metrics.session_began()
+        if not resuming:  # else the session has begun already, on the connection that it outlives
+            self._metrics.session_began()
         try:
             farewell = await self._host(websocket, stay)
             if farewell is not None:
@@ -109,7 +110,7 @@ class Reception:
             if not resuming:
                 self._admission.leave()
                 self._left.set()
-            self._metrics.session_ended(stay.lasted_s)
+                self._metrics.session_ended(stay.lasted_s)
             self._stays.discard(stay)
             if not self._stays:
                 self._empty.set()

@@ -187,9 +187,11 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
             resumed = group.create_task(desk.hosts(back))
             await asyncio.sleep(0.1)
             assert (back.codes, desk.admission.current) == ([], 1)
+            assert desk.value("repartee_sessions") == desk.value("repartee_sessions_begun_total") == 1
             for client in (first, back):
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(held, resumed)
+        assert (desk.value("repartee_sessions"), desk.value("repartee_session_seconds_count")) == (0, 1)
         assert desk.value("repartee_sessions_refused_total", reason="server_full") == 1
         desk.hall.states = []
         third = Client()
