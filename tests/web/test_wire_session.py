@@ -327,3 +327,17 @@ def test_options_of_a_response() -> None:
     assert isinstance(found, CreateResponse)
     assert found.options.tools == (Function("get_time", "The time.", '{"type": "object"}'),)
     assert (found.options.tool_choice, found.options.voice, found.options.modality) == ("required", "amy", None)
+
+
+def test_tools_of_one_response_must_have_the_function_that_the_session_chose() -> None:
+    lamp = Function("set_lamp", "", '{"type": "object"}')
+    reader = Reader(SessionConfig(tools=(lamp,), tool_choice="set_lamp"), "en")
+
+    def read(**response: object) -> object:
+        return reader.read(json.dumps({"type": "response.create", "response": response}))
+
+    refused = read(tools=[TOOL])
+    assert isinstance(refused, ProtocolError)
+    assert (refused.code, refused.param) == ("invalid_value", "response.tool_choice")
+    assert isinstance(read(tools=[TOOL], tool_choice="auto"), CreateResponse)
+    assert isinstance(read(), CreateResponse)

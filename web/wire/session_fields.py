@@ -281,7 +281,7 @@ def response_options(config: SessionConfig, value: object) -> ResponseOptions:
         metadata=found.get("metadata"),
     )
     tools = config.tools if options.tools is None else options.tools
-    _check_choice(options.tool_choice or "auto", tools, "response.tool_choice")
+    _check_choice(options.tool_choice or config.tool_choice, tools, "response.tool_choice")
     return options
 
 
