@@ -107,6 +107,11 @@ class Conversation:
         self._replace(item, Answered(item, words, complete=heard, used=self._used(item)))
         return words
 
+    def length(self, item: ItemId) -> ReplySamples | None:
+        """Of the reply's sound, as far as it was made. None where this is no reply of ours that is remembered."""
+        script = self._scripts.get(item)
+        return None if script is None else script.samples
+
     def used(self, reply: ReplyId, used: Used) -> None:
         """A tool of the assistant's own was called for this reply, and returned: that stays, whatever becomes of it."""
         item = self._replies.get(reply)

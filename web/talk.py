@@ -5,6 +5,7 @@
 It outlives its socket for a while: a client that lost its connection comes back to where it was.
 """
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -32,7 +33,7 @@ from assistant.settings import PROFILE_HANGOVER_MS
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711
-from audio.units import Pcm, reply_samples_of_ms
+from audio.units import Pcm, ms_of_reply_samples, reply_samples_of_ms
 from llm.chat import ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
@@ -229,15 +230,19 @@ class Talk:
 
     def _truncate(self, command: TruncateItem) -> None:
         conversation = self.session.conversation
-        if self._begun is not None and self._begun.item == command.item_id:
-            self.session.cancel()  # whoever cuts what is playing has stopped playing it
-        if (
-            not isinstance(conversation.find(command.item_id), Answered)
-            or conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms)) is None
-        ):
+        item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        if not isinstance(item, Answered) or length is None:
             self.realtime.refuse(command, "item_truncate_not_assistant")
-        else:
-            self.realtime.item_truncated(command.item_id, command.audio_end_ms)
+            return
+        plays = self._begun is not None and self._begun.item == command.item_id
+        made = self._sent is not None if plays else item.complete
+        if made and command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
+            self.realtime.refuse(command, "item_truncate_too_long")
+            return
+        if plays:
+            self.session.cancel()  # whoever cuts what is playing has stopped playing it
+        conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
+        self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
     def _respond(self, command: CreateResponse) -> None:
         asked_outright = command.options.instructions is not None

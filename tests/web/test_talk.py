@@ -743,6 +743,25 @@ def test_what_was_heard_is_what_the_client_says() -> None:
     assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        if heard:
+            await stage.until_idle()
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=80_000_000)
+        assert stage.session.idle == heard
+        assert stage.events("conversation.item.truncated") == []
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_truncate_too_long"]
+    assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
+
+
 def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
