@@ -230,7 +230,13 @@ class Connection:
         kept.turn += 1
         kept.reply, kept.speech_end_ms = reply, speech_end_ms
         kept.response, kept.item = f"resp_{kept.turn}_1", f"item_{uuid.uuid4().hex[:8]}"
-        if speech_end_ms is not None:
+        if self._manual and not reply.heard:
+            error = {
+                "code": "input_audio_buffer_commit_empty",
+                "message": "no words were heard in the input audio buffer",
+            }
+            await self._send("error", error=error)
+        elif speech_end_ms is not None:
             spoken, self._speech = self._speech or f"item_{uuid.uuid4().hex[:8]}", ""
             stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
             committed: Event = {"item_id": spoken, "previous_item_id": None}

@@ -25,6 +25,9 @@ MOST_ITEMS = 2000
 HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_empty"})
 """Errors of stopping what has just ended by itself: none to a person."""
 
+COMMIT_EMPTY = "input_audio_buffer_commit_empty"
+"""What was submitted holds no words."""
+
 FAREWELLS = frozenset("server_full server_loading server_draining session_expired session_idle internal_error".split())
 """Errors that only announce a close, and are told with it."""
 
@@ -213,7 +216,7 @@ class RemoteConversation:
         code = error.get("code")
         if code in HARMLESS or code in FAREWELLS:
             return
-        if code == "input_audio_buffer_commit_empty":
+        if code == COMMIT_EMPTY:
             yield self._nothing("no words")
             return
         self.awaiting = False

@@ -22,7 +22,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
 from web import remote_commands as say
 from web.remote_address import Address
 from web.remote_closing import Ending
-from web.remote_conversation import RemoteConversation
+from web.remote_conversation import COMMIT_EMPTY, RemoteConversation
 from web.remote_effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
 from web.remote_mouth import RemoteMouth
 from web.remote_playout import Played
@@ -73,6 +73,7 @@ class RemoteTalk:
     _released_s: float | None = None  # the key was let go then: what was said until then is the turn
     _held_samples: int = 0
     _owed: bool = False  # an answer that we asked for has not begun
+    _void: bool = False  # the words that it was to answer are none
     _speech_end_s: float | None = None
     _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
     _greeted: bool = False
@@ -238,9 +239,11 @@ class RemoteTalk:
         for effect in self.conversation.tell(event):
             self._do(effect)
         if event.get("type") == "response.created":
-            if self._owed and self.talking:
-                self.interrupt()  # who asked for it goes on speaking: the next one answers all
-            self._owed = False
+            if self._owed and (self.talking or self._void):
+                self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
+            self._owed = self._void = False
+        if event.get("type") == "error" and event["error"].get("code") == COMMIT_EMPTY:
+            self._void = self._owed
         if self._greeting and event.get("type") in {"session.updated", "error"}:  # the history is told before that
             self._greeting = False
             self._send_typed()

@@ -1,6 +1,7 @@
 """The page in Chromium, talking with a scripted server: what is sent, what is rendered, what is timed."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +268,23 @@ def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page
     page.wait_for_timeout(300)
     assert page.get_attribute("body", "data-phase") == "hearing"
     assert loud_frames(read_tape(page).player).size == 0
+    page.keyboard.up("Space")
+    reach(page, "speaking")
+
+
+def test_a_key_held_in_silence_is_not_answered(page: Page, server: Server) -> None:
+    server.script.replies = [replace(server.script.replies[0], heard=""), *server.script.replies]
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.keyboard.press("Escape")
+    start(page)
+    page.keyboard.down("Space")
+    until(page, lambda: len(server.sound) > 20, "sound")
+    page.keyboard.up("Space")
+    until(page, lambda: server.of("response.cancel"), "the end of its reply")
+    assert "No words were heard." in page.inner_text("#notices")
+    page.keyboard.down("Space")
+    until(page, lambda: len(server.sound) > 60, "sound")
     page.keyboard.up("Space")
     reach(page, "speaking")
 

@@ -288,6 +288,26 @@ def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(pressed_ag
     with_here(script, push_to_talk=True)
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_what_answers_no_words_is_cancelled(heard: bool) -> None:
+    """Else an old question was answered once more."""
+
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(1.0)
+        here.talk.talk(False)
+        await here.hears(0.06)
+        assert kinds(here.sent())[-1] == "response.create"
+        if not heard:
+            here.tell("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
+        here.replies()
+        assert ("response.cancel" in kinds(here.sent())) != heard
+        assert here.talk.mouth.sounding == heard
+
+    with_here(script, push_to_talk=True)
+
+
 def test_what_nobody_asked_for_may_sound_while_the_key_is_down() -> None:
     """A timer that rings would be lost."""
 

@@ -38,6 +38,7 @@ export class Talk extends EventTarget {
     this._speaking = false; // the person is
     this._awaited = false; // a reply is
     this._owed = false; // one that we asked for has not begun
+    this._void = false; // and the words that it was to answer are none
     this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
     this._listen();
   }
@@ -186,8 +187,9 @@ export class Talk extends EventTarget {
     const turn = this.turns.replied(response);
     this._date(turn);
     this._tell("turn", turn);
-    if (this._owed && this.held.down) this.interrupt(); // who asked for it goes on speaking: the next one answers all
-    this._owed = false;
+    // Who asked for it goes on speaking, and the next one answers all; or said nothing that it could answer.
+    if (this._owed && (this.held.down || this._void)) this.interrupt();
+    this._owed = this._void = false;
   }
 
   /** When the end of speech was captured. */
@@ -252,6 +254,9 @@ export class Talk extends EventTarget {
   }
 }
 
+/** What was held to be a turn holds no words. */
+const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
+
 /** Cancelling what has just ended by itself is no error to a person. */
 const HARMLESS = new Set(["response_cancel_not_active"]);
 
@@ -283,6 +288,7 @@ const SERVER = {
   "repartee.notice": (talk, { text }) => talk._tell("notice", text),
   "error": (talk, { error }) => {
     talk._awaited = false;
-    if (!HARMLESS.has(error.code)) talk._tell("notice", error.message);
+    if (error.code === COMMIT_EMPTY) talk._void = talk._owed;
+    if (!HARMLESS.has(error.code)) talk._tell("notice", error.code === COMMIT_EMPTY ? "No words were heard." : error.message);
   },
 };
