@@ -118,7 +118,7 @@ class Attempts:
         """The turn's words enter the history, unanswered."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
-        said = self._said(effect.text, effect.added) or self.conversation.said(self.conversation.reserve(), "")
+        said = self._said(effect.text, effect.added) or self.conversation.said(self._item(), "")
         end_ms = ms_of_samples(effect.speech_end)
         self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
         self.recorder.taken_down(effect, self._clocked(effect.speech_end), self.clock)
@@ -126,8 +126,12 @@ class Attempts:
     def _said(self, text: str, added: str) -> Said | None:
         if not added:
             return None
+        return self.conversation.said(self._item(), added, continues=added != text)
+
+    def _item(self) -> ItemId:
+        """As it was announced, if it was."""
         item, self._heard_as = self._heard_as or self.conversation.reserve(), None
-        return self.conversation.said(item, added, continues=added != text)
+        return item
 
     # ---- the reply ----
 

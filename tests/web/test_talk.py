@@ -415,7 +415,9 @@ def test_a_commit_whose_words_were_lost_says_so() -> None:
 
     stage = perform(scene)
     assert stage.errors == []
-    assert len(stage.events("input_audio_buffer.committed")) == 1
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
+    assert committed["item_id"] == failed["item_id"] == "item_1"  # the first that was reserved, as the speech began
 
 
 def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
