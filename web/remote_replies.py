@@ -100,7 +100,7 @@ class Replies:
             raise ValueError("a response whose name is not ours")
         self.under_way, self.newest_turn = name, max(self.newest_turn, name.turn)
         known = self._replies.get(name)
-        if known is not None and not known.over:
+        if known is not None and not known.cut:
             known.lost, known.told_chars, known.told_words = False, len(known.text), len(known.placed)
             return
         self._replies.pop(name, None)

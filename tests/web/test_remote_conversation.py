@@ -221,6 +221,18 @@ def test_a_reply_that_is_told_again_is_told_once() -> None:
     assert effects == [UnitSpoken(REPLY, "noon."), WordsPlaced(REPLY, WORDS[1:])]
 
 
+def test_a_reply_that_was_sent_and_still_plays_is_told_once() -> None:
+    line = Line()
+    asked(line)
+    whole = (UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    sent = ReplySent(REPLY, "It's noon.", None, None, None, None)
+    line.tell(*whole)
+    line.sound()
+    assert "ReplySent" in kinds(line.tell(sent))
+    line.again([Said(USER, "what time is it", spoken=True)])
+    assert kinds(line.tell(ReplyBegun(REPLY, ANSWER, True), *whole, sent)) == ["SoundEnded", "SoundEnded"]
+
+
 def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
     line = Line()
     asked(line)
