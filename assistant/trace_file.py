@@ -104,14 +104,15 @@ class TraceFile:
 
 
 def _append(path: Path, lines: list[str]) -> None:
+    """Add whole lines, or nothing. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
+    left = memoryview("".join(f"{line}\n" for line in lines).encode())
+    with path.open("ab", buffering=0) as file:  # a buffer would write what is left in it when it is closed
         whole = file.tell()
         try:
-            file.write("".join(f"{line}\n" for line in lines).encode())
-            file.flush()
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
         except OSError:
-            # A full disk takes half a line: without it, the next attempt does not stand behind a torn one.
-            os.truncate(path, whole)
+            file.truncate(whole)  # a full disk takes half a line
             raise
-        os.fsync(file.fileno())

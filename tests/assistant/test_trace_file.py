@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import cast
@@ -139,3 +140,22 @@ def test_what_does_not_fit_is_dropped_oldest_first_and_counted(tmp_path: Path) -
     trace = asyncio.run(scene())
     assert trace.dropped == 3
     assert turns(trace.path) == list(range(3, MOST_WAITING + 3))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file's size can be limited there")
+def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
+    import resource  # noqa: PLC0415 - not on Windows
+
+    path = tmp_path / "c.jsonl"
+    lines = [record(number).to_json() + " " * 5000 for number in (1, 2)]
+    trace_file._append(path, lines[:1])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 3000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            trace_file._append(path, lines[1:])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert turns(path) == [1]
+    trace_file._append(path, lines[1:])
+    assert turns(path) == [1, 2]
