@@ -70,6 +70,8 @@ class Memory:
         self._complained = False
         self._kept: set[ItemId] = {item.id for item in items}
         self._waiting: deque[Item] = deque()
+        self._written: tuple[Item, ...] = ()
+        self._writing: asyncio.Future[None] | None = None
         self._came = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -172,55 +174,56 @@ class Memory:
             while True:
                 await self._came.wait()
                 self._came.clear()
-                if not await self._write():
+                if error := await self._write():
+                    self._say(
+                        f"{self.path} cannot be written ({error}); what was said waits in memory. Check the free "
+                        "space, or set talk.remember = false."
+                    )
                     await asyncio.sleep(RETRY_S)
                     self._came.set()
         finally:
-            if self._waiting:
-                await self._write_the_rest()
+            await self._write_the_rest()
 
     async def _write_the_rest(self) -> None:
-        try:
+        """Also what the thread is at. What is lost is said."""
+        error = "the disk did not answer"
+        with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
-                written = await self._write()
-        except TimeoutError:
-            self._complain(f"{self.path}: the disk did not answer; the end of the conversation is not kept.")
-            return
-        if not written:
-            self._complain(f"{self.path}: the end of the conversation is not kept.")
+                if self._writing is not None:
+                    await self._write()
+                if self._waiting:
+                    error = await self._write()
+        if self._written or self._waiting:
+            self._complain(f"{self.path}: {error}; the end of the conversation is not kept.")
 
-    async def _write(self) -> bool:
-        items = tuple(self._waiting)
-        self._waiting.clear()
-        if self._begun:
-            work, content = _append, item_lines(items)
-        else:
-            work, content = _begin, heading_line(self._heading) + item_lines((*self.items, *items))
-        writing = asyncio.get_running_loop().run_in_executor(None, work, self.path, content)
+    async def _write(self) -> str:
+        """Write what waits, or see what becomes of what is being written; says what is wrong.
+
+        Cancelled, the thread goes on: it cannot be stopped, and what it writes must not be written again.
+        """
+        if self._writing is None:
+            self._written = tuple(self._waiting)
+            self._waiting.clear()
+            if self._begun:
+                work, content = _append, item_lines(self._written)
+            else:
+                work, content = _begin, heading_line(self._heading) + item_lines((*self.items, *self._written))
+            self._writing = asyncio.get_running_loop().run_in_executor(None, work, self.path, content)
+        await asyncio.wait([self._writing])
+        writing, items = self._writing, self._written
+        self._writing, self._written = None, ()
         try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            # A thread cannot be cancelled: what it is writing must not be written again.
-            await asyncio.wait([writing], timeout=LAST_WRITE_TIMEOUT_S)
-            if writing.done() and writing.exception() is None:
-                self._begun = True
-            elif writing.done():
-                self._waiting.extendleft(reversed(items))
-            raise
+            writing.result()
         except OSError as error:
             self._waiting.extendleft(reversed(items))
-            self._say(
-                f"{self.path} cannot be written ({error.strerror or error}); what was said waits in memory. Check the "
-                "free space, or set talk.remember = false."
-            )
-            return False
+            return error.strerror or repr(error)
         self._begun, self._complained = True, False
         if self.given_up > self._given_up_said:
             self._complain(f"{self.path} can be written again; {self.given_up - self._given_up_said} lines are lost.")
             self._given_up_said = self.given_up
         if not self._waiting:
             self._settled.set()
-        return True
+        return ""
 
     def _say(self, what: str) -> None:
         if not self._complained:

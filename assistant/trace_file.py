@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +37,8 @@ class TraceFile:
         self._limits = limits
         self._tidied = limits == KEEP_ALL
         self._waiting: deque[str] = deque()
+        self._written: list[str] = []
+        self._writing: asyncio.Future[None] | None = None
         self._came = asyncio.Event()
 
     def put(self, record: TurnRecord) -> None:
@@ -52,42 +55,52 @@ class TraceFile:
             while True:
                 await self._came.wait()
                 self._came.clear()
-                if not await self._write_all():
+                if error := await self._write():
+                    self._say(
+                        f"{self.path} cannot be written ({error}); traces wait in memory. "
+                        "Check trace.dir and the free space."
+                    )
                     await asyncio.sleep(1.0)  # a full disk: try again with the next record, or in a second
                     self._came.set()
+                    continue
+                self._complained = False
+                if not self._tidied:
+                    self._tidied = True
+                    await self._tidy()
         finally:
-            if self._waiting:
-                await self._write_the_rest()
+            await self._write_the_rest()
 
     async def _write_the_rest(self) -> None:
-        try:
+        """Also what the thread is at. What is lost is said."""
+        error = "the disk did not answer"
+        with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
-                await self._write_all()
-        except TimeoutError:
-            self._say(f"{self.path}: the disk did not answer; {len(self._waiting)} turns are not in the trace.")
+                if self._writing is not None:
+                    await self._write()
+                if self._waiting:
+                    error = await self._write()
+        if lost := len(self._written) + len(self._waiting):
+            turns = "a turn is" if lost == 1 else f"{lost} turns are"
+            self._complain(f"{self.path}: {error}; {turns} not in the trace.")
 
-    async def _write_all(self) -> bool:
-        lines = list(self._waiting)
-        self._waiting.clear()
-        writing = asyncio.get_running_loop().run_in_executor(None, _append, self.path, lines)
+    async def _write(self) -> str:
+        """Write what waits, or see what becomes of what is being written; says what is wrong.
+
+        Cancelled, the thread goes on: it cannot be stopped, and what it writes must not be written again.
+        """
+        if self._writing is None:
+            self._written = list(self._waiting)
+            self._waiting.clear()
+            self._writing = asyncio.get_running_loop().run_in_executor(None, _append, self.path, self._written)
+        await asyncio.wait([self._writing])
+        writing, lines = self._writing, self._written
+        self._writing, self._written = None, []
         try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            # A thread cannot be cancelled: these lines are being written, and must not be written again.
-            await asyncio.wait([writing], timeout=LAST_WRITE_TIMEOUT_S)
-            raise
+            writing.result()
         except OSError as error:
             self._waiting.extendleft(reversed(lines))
-            self._say(
-                f"{self.path} cannot be written ({error.strerror or error}); traces wait in memory. "
-                "Check trace.dir and the free space."
-            )
-            return False
-        self._complained = False
-        if not self._tidied:
-            self._tidied = True
-            await self._tidy()
-        return True
+            return error.strerror or repr(error)
+        return ""
 
     async def _tidy(self) -> None:
         now_s = datetime.now(UTC).timestamp()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +142,39 @@ def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
         return real(file, content)
 
     return failing
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("under_way", [False, True])
+def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_way: bool
+) -> None:
+    gate = threading.Event()
+    complaints: list[str] = []
+    monkeypatch.setattr(memory_module, "_begin", lambda _path, _content: gate.wait(10) and None)
+    monkeypatch.setattr(memory_module, "LAST_WRITE_TIMEOUT_S", 0.5)
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        memory = Memory.create(tmp_path, "one", BEGAN, complaints.append)
+        try:
+            async with asyncio.TaskGroup() as group:
+                writer = group.create_task(memory.run(), name="memory")
+                await asyncio.sleep(0.05)
+                memory.remember(history(1))
+                if under_way:
+                    await asyncio.sleep(0.05)
+                began_s = loop.time()
+                writer.cancel()
+            return loop.time() - began_s
+        finally:
+            gate.set()
+
+    took_s = asyncio.run(scene())
+    assert complaints == [
+        f"{tmp_path / 'one.jsonl'}: the disk did not answer; the end of the conversation is not kept."
+    ]
+    assert took_s < 0.9
 
 
 def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:

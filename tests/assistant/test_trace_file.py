@@ -159,3 +159,88 @@ def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
     assert turns(path) == [1]
     trace_file._append(path, lines[1:])
     assert turns(path) == [1, 2]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("under_way", [0, 2])
+def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_way: int
+) -> None:
+    gate = threading.Event()
+    complaints: list[str] = []
+    monkeypatch.setattr(trace_file, "_append", lambda _path, _lines: gate.wait(10) and None)
+    monkeypatch.setattr(trace_file, "LAST_WRITE_TIMEOUT_S", 0.5)
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        trace = TraceFile(tmp_path, "c", complaints.append)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                writer = tasks.create_task(trace.run())
+                for number in range(under_way):
+                    trace.put(record(number))
+                await asyncio.sleep(0.05)
+                trace.put(record(7))
+                began_s = loop.time()
+                writer.cancel()
+            return loop.time() - began_s
+        finally:
+            gate.set()
+
+    took_s = asyncio.run(scene())
+    turns_are = "3 turns are" if under_way else "a turn is"
+    assert complaints == [f"{tmp_path / 'c.jsonl'}: the disk did not answer; {turns_are} not in the trace."]
+    assert took_s < 0.9, "one deadline for what is under way and what waits"
+
+
+def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[str] = []
+
+    def full(_path: Path, _lines: list[str]) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(trace_file, "_append", full)
+
+    async def scene() -> None:
+        trace = TraceFile(tmp_path, "c", complaints.append)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            trace.put(record(1))
+            async with asyncio.timeout(5):
+                while not complaints:  # noqa: ASYNC110 - a list tells nobody
+                    await asyncio.sleep(0.01)
+            trace.put(record(2))
+            writer.cancel()
+
+    asyncio.run(scene())
+    assert complaints[1:] == [f"{tmp_path / 'c.jsonl'}: No space left on device; 2 turns are not in the trace."]
+
+
+def test_a_write_that_fails_while_the_writer_is_stopped_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    append = trace_file._append
+
+    def refusing(path: Path, lines: list[str]) -> None:
+        if not gate.is_set():
+            gate.wait(10)
+            raise OSError(28, os.strerror(28))
+        append(path, lines)
+
+    monkeypatch.setattr(trace_file, "_append", refusing)
+
+    async def scene() -> Path:
+        trace = TraceFile(tmp_path, "c", pytest.fail)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(trace.run())
+            trace.put(record(1))
+            await asyncio.sleep(0.05)
+            trace.put(record(2))
+            writer.cancel()
+            gate.set()
+        return trace.path
+
+    assert turns(asyncio.run(scene())) == [1, 2]
