@@ -85,6 +85,8 @@ def set_alarm_in(found: Found, language: Language) -> Reply:
 def cancel_alarms(found: Found, language: Language) -> Reply:
     """Forget the alarms that were meant."""
     clock = _clock(found) if _names_time(found) else None
+    if clock is None and _names_time(found):
+        return lambda _context: language.say("no_time_of_day")
     asked_for_all = "all" in found.values
 
     def reply(context: SkillContext) -> str | Deed:

@@ -146,6 +146,11 @@ def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | 
     assert (answer.text, answer.effect) == (text, effect)
 
 
+@pytest.mark.parametrize("said", ["cancel the alarm at twenty five", "cancel the alarm for 25:70"])
+def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said: str) -> None:
+    assert ask(skills, said, SEVEN) == Answer("That is no time of day.", "alarms")
+
+
 @pytest.mark.parametrize(
     ("now", "said", "at"),
     [
