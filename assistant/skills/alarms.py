@@ -13,6 +13,9 @@ _MOST_ALARMS = 20
 _LONGEST_S = 24 * 3600
 _MOST_TOLD = 4
 
+_BEGINS = {"evening": 1, "night": 6}
+"""From which hour on they are of their own day; those before it are behind midnight."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
@@ -20,20 +23,23 @@ class _Clock:
 
     Attributes:
         hour: 0 to 23; of which half of the day is open where `half` is None and it is 1 to 12.
-        half: "am", "pm", "night", or None.
+        half: "am", "pm", "evening", "night", or None.
         day: Days from today; None if nobody said.
+        half_of_day: Whether the half is said of the day: "tomorrow night" goes on behind midnight, while "tomorrow at
+            two at night" is still tomorrow.
     """
 
     hour: int
     minute: int
     half: str | None
     day: int | None
+    half_of_day: bool
 
     def hours(self, *, waking: bool) -> tuple[int, ...]:
         """The hours of the day that may be meant, the likeliest day's first."""
         twelve = self.hour % 12
-        if self.half == "night":
-            return (twelve + 12 if twelve >= 6 else twelve,)
+        if self.half in _BEGINS:
+            return (twelve + 12 if twelve >= _BEGINS[self.half] else twelve,)
         if self.half is not None and 1 <= self.hour <= 12:
             return (twelve + 12 * (self.half == "pm"),)
         if self.hour > 12 or self.hour == 0 or self.half is not None:
@@ -46,14 +52,21 @@ class _Clock:
 
     def next(self, now: datetime, *, waking: bool) -> datetime | None:
         """The moment after `now` that is meant; None if it has passed."""
-        start = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=self.day or 0)
-        days = (0, 1) if self.day is None or self.half == "night" else (0,)
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         moments = (
-            start + timedelta(days=day, hours=hour, minutes=self.minute)
-            for day in days
+            midnight + timedelta(days=day, hours=hour, minutes=self.minute)
             for hour in self.hours(waking=waking)
+            for day in self._days(hour)
         )
         return min((moment for moment in moments if moment > now), default=None)
+
+    def _days(self, hour: int) -> tuple[int, ...]:
+        """From today, on which that hour may be meant."""
+        day = self.day or 0
+        behind_midnight = hour < _BEGINS.get(self.half or "", 0)
+        if day and self.half_of_day and behind_midnight:
+            return (day + 1,)
+        return (day, day + 1) if self.day is None or self.half == "night" or behind_midnight else (day,)
 
 
 def set_alarm(found: Found, language: Language) -> Reply:
@@ -129,10 +142,11 @@ def _clock(found: Found) -> _Clock | None:
     values, numbers = found.values, found.numbers
     day, _, half_of_day = values.get("day", "").partition(" ")
     half = values.get("half_day") or half_of_day or None
+    of_day = half == half_of_day
     days = int(day) if day else None
     if "named_hour" in values:
         named = int(values["named_hour"])
-        return _Clock(named, 0, "pm" if named else half, days)
+        return _Clock(named, 0, "pm" if named else half, days, of_day)
     hour, minute = numbers["h"], numbers.get("m", Fraction(0))
     if "fraction" in values:
         minute = Fraction(values["fraction"])
@@ -147,7 +161,7 @@ def _clock(found: Found) -> _Clock | None:
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return _Clock(whole_hour, whole_minute, half, days)
+    return _Clock(whole_hour, whole_minute, half, days, of_day)
 
 
 def _wrapped(hour: int, asked: Fraction) -> Fraction:

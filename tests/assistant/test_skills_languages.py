@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
-from assistant.skills import AlarmState, Answer, ChangeSpeed, Running, SkillContext, TimerState
+from assistant.skills import AlarmState, Answer, ChangeSpeed, Running, SetAlarm, SkillContext, TimerState
 from assistant.skills.chat import SkillsChat
 from assistant.skills.clock import load_zones
 from assistant.skills.language import LANGUAGES, Language, load_language, read_yaml
@@ -53,6 +53,25 @@ def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState)
     answer = skills.answer(said, SkillContext(NOW, language=code, running=Running(timers, alarms)))
     assert answer is not None, said
     return answer
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "at"),
+    [
+        ("de", "Weck mich morgen Abend um zwölf", "2026-11-22T00:00"),
+        ("de", "Weck mich heute Abend um Mitternacht", "2026-11-21T00:00"),
+        ("de", "Weck mich morgen Abend um acht", "2026-11-21T20:00"),
+        ("de", "Weck mich morgen um zwei Uhr nachts", "2026-11-21T02:00"),
+        ("fr", "Réveille-moi demain soir à minuit", "2026-11-22T00:00"),
+        ("fr", "Réveille-moi ce soir à minuit", "2026-11-21T00:00"),
+        ("es", "Pon una alarma para mañana por la noche a las doce", "2026-11-22T00:00"),
+        ("es", "Pon una alarma para mañana por la noche a las diez", "2026-11-21T22:00"),
+    ],
+)
+def test_an_evening_goes_on_behind_midnight(skills: Skills, code: str, said: str, at: str) -> None:
+    effect = ask(skills, code, said).effect
+    assert isinstance(effect, SetAlarm)
+    assert effect.at == datetime.fromisoformat(at)
 
 
 def fields_of(text: str | Mapping[str, str]) -> set[str]:
