@@ -37,7 +37,8 @@ def stream_url(address: str) -> str:
     try:
         given = urlsplit(address)
         scheme, _port = _SCHEMES[given.scheme.lower()], given.port
-    except (ValueError, KeyError):
+        httpx.URL(address).raw_host.decode().encode("idna")  # as it is looked up
+    except (ValueError, KeyError, httpx.InvalidURL):
         scheme = ""
     if not scheme or not given.hostname or "@" in given.netloc:
         raise TraceError(
@@ -65,10 +66,13 @@ def subscribe(
         transport: In place of a network.
 
     Raises:
-        TraceError: The server cannot be reached at the start, does not let us in, or has no such stream.
+        TraceError: The address or the token is none, or the server cannot be reached at the start, does not let us in,
+            or has no such stream.
     """
     url = stream_url(address)
     token = environ.get(TOKEN_VARIABLE, "")
+    if not (token.isascii() and token.isprintable()):
+        raise TraceError(f"{TOKEN_VARIABLE} has a sign that HTTP cannot carry: set it to the server's token.")
     headers = {"Accept": CONTENT_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S

@@ -85,11 +85,24 @@ def test_any_address_of_a_server_will_do(address: str, url: str) -> None:
     assert stream_url(address) == url
 
 
-@pytest.mark.parametrize("address", ["ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["),
+        *("http://a..b", f"http://{70 * 'a'}.example", f"http://{70 * 'ä'}.example"),
+    ],
+)
 def test_what_is_no_address_is_said_without_its_password(address: str) -> None:
     with pytest.raises(TraceError, match="is no server's address") as refused:
         stream_url(address)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
+def test_a_token_that_cannot_be_sent_is_said_but_not_shown(token: str) -> None:
+    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
+        Followed(traces(LINES), token=token).all()
+    assert token not in str(refused.value)
 
 
 @given(st.lists(st.integers(0, len(LINES)), max_size=20))
