@@ -35,6 +35,7 @@ class TurnFacts(NamedTuple):
     Attributes:
         stages_ms: In the order of STAGES; empty without a latency.
         cut_in: The reply began before the person had finished: it was taken back, or interrupted within CUT_IN_MS.
+        interrupted: A voice cut the reply off: no key, no client and no end of the conversation.
         committed: Whether an answer was given at all.
         ahead_ms: How long before the endpoint the heard attempt was begun; below 0: after it; None: unknown.
         hidden_ms: Work of the heard attempt that nobody waited for.
@@ -104,7 +105,7 @@ class _Events(NamedTuple):
     dropped: int
     confirmed: int
     retracted: bool
-    interrupt_ms: float | None
+    interrupt_ms: float | None  # by a voice
     tries: tuple[Try, ...]
     last_ms: float
 
@@ -141,7 +142,7 @@ def facts_of(record: Record) -> TurnFacts:
         latency_ms=latency_ms,
         stages_ms=shares,
         cut_in=events.retracted or soon,
-        interrupted=record["outcome"] == "interrupted",
+        interrupted=events.interrupt_ms is not None,
         committed=events.heard > 0,
         ahead_ms=endpoint_ms - work.asked_ms if known else None,
         hidden_ms=max(0.0, work.total_ms - paid_ms) if shares else 0.0,
@@ -197,7 +198,7 @@ def _events(record: Record) -> _Events:
                 dropped += 1
             case "retracted":
                 heard, dropped, retracted = 0, dropped + 1, True
-            case "interrupt":
+            case "interrupt" if event["detail"] == "voice":
                 interrupt_ms = at_ms
             case "tried":
                 tries += [tried] if (tried := try_of(event["detail"])) is not None else []

@@ -191,7 +191,7 @@ class _World:
                     self._endpoint()
                 case Commit():
                     self._commit(effect)
-                case Retract(reply) | Interrupt(reply):
+                case Retract(reply) | Interrupt(reply, "voice"):
                     self._cut(reply, retracted=isinstance(effect, Retract))
                 case _:
                     pass

@@ -1,10 +1,14 @@
 """What is counted of a turn, from real and rehearsed ones."""
 
+import json
+from collections.abc import Callable
+
 import pytest
-from rehearsal import Says
+from rehearsal import Rehearsal, Says
 from trace_samples import TIME, demo_records, rehearsed
 
 from assistant.latency import STAGES
+from assistant.session import Session
 from assistant.trace_facts import Try, attempt_of, facts_of, try_of
 from assistant.turn_settings import TurnSettings
 
@@ -56,6 +60,21 @@ def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut
     (interrupt,) = [event for event in first["events"] if event["name"] == "interrupt"]
     assert facts.interrupted
     assert facts.cut_in is cut_in, interrupt["at_ms"] - first["playout_start_ms"]
+
+
+CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "requested": Session.request}
+
+
+@pytest.mark.parametrize("why", ["client", "requested", "the end"])
+def test_a_reply_that_no_voice_cut_off_was_not_interrupted(why: str) -> None:
+    reply = "It is ten o'clock and all is well in town, and in the country, too."
+    rehearsal = Rehearsal([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
+    rehearsal.at(2750, lambda: CUTS.get(why, Session.leave)(rehearsal.session))
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    assert record["outcome"] == "interrupted"
+    assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))
+    facts = facts_of(record)
+    assert (facts.interrupted, facts.cut_in) == (False, False)
 
 
 def test_a_turn_without_words_or_answer_has_nothing_of_one() -> None:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from rehearsal import Says
+from rehearsal import Rehearsal, Says
 from trace_samples import TIME, demo_records, rehearsed
 
+from assistant.session import Session
 from assistant.trace_facts import facts_of
 from assistant.trace_reading import Record
 from assistant.trace_replay_course import Change
@@ -102,6 +103,16 @@ def test_how_long_a_voice_takes_to_interrupt() -> None:
     assert (sooner.interruptions, later.interruptions) == (1, 1)
     assert sooner.yielded_ms == pytest.approx(100, abs=20)
     assert later.yielded_ms == pytest.approx(600, abs=20)
+
+
+def test_a_reply_that_the_client_ends_was_not_interrupted() -> None:
+    rehearsal = Rehearsal([TIME], turns=TURNS, replies=(LONG,))
+    rehearsal.at(2750, lambda: Session.cancel(rehearsal.session))
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    assert record["outcome"] == "interrupted"
+    found = replayed([record], settings(speculate_after_ms=200))[0]
+    assert (found.was.interruptions, found.was.cut_ins) == (0, 0)
+    assert (found.now.interruptions, found.now.cut_ins) == (0, 0)
 
 
 def test_a_cough_interrupts_only_who_is_impatient() -> None:
