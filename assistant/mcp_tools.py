@@ -38,12 +38,14 @@ class McpTools:
     _home: asyncio.AbstractEventLoop | None = None
     _away: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
-    _stop: asyncio.Event | None = None
+    _stop: "Future[None]" = field(default_factory=Future)
     _ended: "Future[None]" = field(default_factory=Future)
     _listeners: list[Callable[[str], None]] = field(default_factory=list)
 
     async def load(self) -> None:
         """Start the servers, and wait for a while until they are there. Those that are not go on being tried.
+
+        Who cancels this has the servers stopped by `aclose`.
 
         Raises EngineLoadError where a variable is missing that a server needs.
         """
@@ -58,7 +60,7 @@ class McpTools:
         looked: Future[None] = Future()
         self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
         self._thread.start()
-        await asyncio.wrap_future(looked)
+        await asyncio.shield(asyncio.wrap_future(looked))  # the thread sets it, whether anybody waits or not
 
     @property
     def functions(self) -> tuple[Function, ...]:
@@ -98,10 +100,10 @@ class McpTools:
 
     async def aclose(self) -> None:
         """Stop the servers. Idempotent; the caller limits it."""
-        if self._thread is None or self._away is None or self._stop is None:
+        if self._thread is None:
             return
-        if not self._ended.done():
-            self._away.call_soon_threadsafe(self._stop.set)
+        if not self._stop.done():
+            self._stop.set_result(None)
         await asyncio.shield(asyncio.wrap_future(self._ended))
 
     # ---- in the thread ----
@@ -117,23 +119,26 @@ class McpTools:
             self._ended.set_result(None)
 
     async def _serve(self, looked: "Future[None]") -> None:
-        self._away, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._away = asyncio.get_running_loop()
         servers = [McpServer(section, self.environ, self._complain) for section in self.sections]
         async with asyncio.TaskGroup() as group:
-            lives = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]
-            try:
-                async with asyncio.timeout(FIRST_LOOK_S):
-                    for server in servers:
-                        await server.tried.wait()
-            except TimeoutError:
+            tasks = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]
+            tasks.append(group.create_task(self._look(servers, looked), name="first look"))
+            await asyncio.wrap_future(self._stop)
+            for task in tasks:
+                task.cancel()
+
+    async def _look(self, servers: Sequence[McpServer], looked: "Future[None]") -> None:
+        try:
+            async with asyncio.timeout(FIRST_LOOK_S):
                 for server in servers:
-                    if not server.tried.is_set():
-                        server.trouble = f"the tool server {server.section.name} is not there yet"
-            self._servers = servers
-            looked.set_result(None)
-            await self._stop.wait()
-            for life in lives:
-                life.cancel()
+                    await server.tried.wait()
+        except TimeoutError:
+            for server in servers:
+                if not server.tried.is_set():
+                    server.trouble = f"the tool server {server.section.name} is not there yet"
+        self._servers = servers
+        looked.set_result(None)
 
     def _complain(self, what: str) -> None:
         if self._home is not None:

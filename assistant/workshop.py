@@ -93,7 +93,7 @@ class Workshop:
         try:
             self._voice = await self._make_voice()
             self._model = await self._make_model(skills)
-            self._tools = await self._make_tools()
+            await self._open_tools()
             self._listener = await self._make_listener()
             if self._whisper_why():
                 await self._transcriber()  # loads the model of all conversations; what it makes of it costs nothing
@@ -305,16 +305,16 @@ class Workshop:
         self._note("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
         return model
 
-    async def _make_tools(self) -> "McpTools | None":
-        """The tools of the configured servers; None where there are none, or no model that could call them."""
+    async def _open_tools(self) -> None:
+        """The tools of the configured servers; none where there is no model that could call them."""
         servers = self.settings.tools.servers
         if not servers:
-            return None
+            return
         began_s = _now_s()
         if self._model is None:
             why = "in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
             self._note("tools", "none", "", why, began_s, fallback=True)
-            return None
+            return
         takes_none = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
         if len(takes_none) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
@@ -322,12 +322,12 @@ class Workshop:
                 f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
                 "kind."
             )
-        tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
+        # Known before it is loaded: whoever gives up waiting closes it.
+        self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
         await self._timed(tools.load())
         troubles = [*(f"{name} takes no functions and cannot answer" for name in takes_none), *tools.troubles]
         why = f"not all of them: {'; '.join(troubles)}" if troubles else "as configured"
         self._note("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
-        return tools
 
     async def _timed(self, loading: Awaitable[None]) -> None:
         try:

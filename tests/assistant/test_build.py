@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -259,6 +260,29 @@ def test_tools_need_an_endpoint_that_takes_functions() -> None:
     shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
     with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
         asyncio.run(shop.open())
+
+
+@pytest.mark.slow
+def test_a_start_that_is_cancelled_stops_the_tools() -> None:
+    silent = f"""tools.servers=[{{name="silent", command="'{sys.executable}' -c 'import time; time.sleep(60)'"}}]"""
+
+    async def scene() -> None:
+        shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
+        async with asyncio.TaskGroup() as group:
+            opening = group.create_task(shop.open())
+            async with asyncio.timeout(20):
+                while not _tool_threads():  # noqa: ASYNC110 - what happens, happens in another thread
+                    await asyncio.sleep(0.01)
+            (thread,) = _tool_threads()
+            opening.cancel()
+        await asyncio.to_thread(thread.join, 1)
+        assert not thread.is_alive()
+
+    asyncio.run(scene())
+
+
+def _tool_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "tools"]
 
 
 def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from assistant import mcp_server
+from assistant import mcp_server, mcp_tools
 from assistant.mcp_tools import McpTools
 from assistant.tool_settings import ToolServerSection
 from assistant.tools import ToolError
@@ -143,6 +143,33 @@ def test_a_variable_that_is_missing_is_named() -> None:
     async def test() -> None:
         with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
             await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
+
+    run(test)
+
+
+SILENT = section("silent", f"'{sys.executable}' -c 'import time; time.sleep(60)'", "")
+
+
+async def stopped(tools: McpTools) -> None:
+    async with asyncio.timeout(5):
+        await tools.aclose()
+    thread = tools._thread
+    assert thread is not None
+    await until(lambda: not thread.is_alive())
+
+
+@pytest.mark.parametrize("look_s", [10, 0.3], ids=["before the first look", "after the first look"])
+def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.MonkeyPatch, look_s: float) -> None:
+    monkeypatch.setattr(mcp_tools, "FIRST_LOOK_S", look_s)
+
+    async def test() -> None:
+        tools = McpTools((SILENT,), ENVIRON)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await tools.load()
+        if look_s < 1:
+            await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
+        await stopped(tools)
 
     run(test)
 
