@@ -48,6 +48,9 @@ KEYS: dict[Stage, tuple[str, ...]] = {
 }
 """What of config.toml moves a stage."""
 
+_NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
+"""What answers without a language model: skills, what the assistant says unasked, and that nothing was understood."""
+
 Certainty = Literal["measured", "at most", "cannot tell"]
 """Decided again; the most there is to gain; or too few turns, or too unlike each other, to say."""
 
@@ -245,7 +248,7 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
 
 
 def _endpoints(found: Figures) -> str:
-    models = {name: engine for name, engine in found.endpoints.items() if name != "skills"}
+    models = {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
     compared = _best("endpoint", models)
     return (
         compared

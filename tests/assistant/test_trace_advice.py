@@ -136,6 +136,17 @@ def test_engines_are_compared_where_there_are_two() -> None:
     assert "espeak-ng took 4 ms in the median, piper 104." in finding.says
 
 
+def test_what_no_model_says_is_not_compared_with_models() -> None:
+    records: list[Record] = []
+    for name in ("skills", "itself", "apology", "near"):
+        for record in slower(demo_records(), "llm_first_token", 100):
+            record["engines"]["answered_by"] = name
+            record["stages"]["llm_first_token"]["slack_ms"] = 100.0
+            records.append(record)
+    (finding,) = of(advice(evidence(records, times=4)), "llm_first_token")
+    assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
+
+
 def test_json_holds_everything() -> None:
     plain = json.loads(advice_json(advice(evidence(held(), times=10, replays=10))))
     assert plain["turns"] == 20
