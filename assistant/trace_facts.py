@@ -237,17 +237,18 @@ def _work(record: Record, heard: int) -> _Work:
             continue
         if name == "silence":
             asked_ms = span["end_ms"]
-        elif name == "again":
-            total_ms += took_ms
-        elif name == stage and stage in WORK_STAGES:  # others are endpoints that were asked in vain
-            total_ms += took_ms
-            if stage == "stt":
-                words_ms = took_ms
-            elif stage == "tts":
-                voice_ms = took_ms
-            elif stage != "first_sentence":
-                model_ms += took_ms
-                asked_model = True
+        if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):  # asked: endpoints, in vain
+            continue
+        total_ms += took_ms
+        if name != stage:
+            continue  # the same words once more, and what came of tools
+        if stage == "stt":
+            words_ms = took_ms
+        elif stage == "tts":
+            voice_ms = took_ms
+        elif stage != "first_sentence":
+            model_ms += took_ms
+            asked_model = True
     return _Work(
         asked_ms, total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms, decoding_ms
     )  # fmt: skip

@@ -5,10 +5,13 @@ from collections.abc import Callable
 
 import pytest
 from rehearsal import Rehearsal, Says
+from rehearsed_tools import CallingModel, ScriptedTools, calls, looked_up
 from trace_samples import TIME, demo_records, rehearsed
 
+from assistant.engines import SessionSettings
 from assistant.latency import STAGES
 from assistant.session import Session
+from assistant.tools import ToolSettings
 from assistant.trace_facts import Try, attempt_of, facts_of, try_of
 from assistant.turn_settings import TurnSettings
 
@@ -114,6 +117,22 @@ def test_endpoints_that_were_asked_in_vain_are_no_work_of_the_answer() -> None:
     facts = facts_of(record)
     assert facts.tries == (Try("far: away", "first", "overtaken", 300, 12), Try("near", "hedge", "answered", 80, 0))
     assert facts._replace(tries=()) == plain
+
+
+def test_what_was_hidden_of_a_turn_that_called_a_tool() -> None:
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+    rehearsal = Rehearsal(
+        [TIME], 9000, settings=SessionSettings(tools=ToolSettings()), turns=turns, tools=ScriptedTools(takes_s=0.4)
+    )
+    rehearsal.model = CallingModel((), rule=lambda messages, _options: "Sunny." if looked_up(messages) else calls())
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    took_ms = {span["name"]: span["end_ms"] - span["start_ms"] for span in record["spans"] if not span["dropped"]}
+    # The words and the first look at the model are behind the endpoint, the tool and the second look behind nothing.
+    model_ms = took_ms["llm_network"] + took_ms["llm_first_token"]
+    assert model_ms > 50
+    facts = facts_of(record)
+    assert facts.hidden_ms == pytest.approx(took_ms["stt"] + model_ms)
+    assert facts.model_ms == pytest.approx(model_ms)
 
 
 def test_an_event_of_another_form_does_not_count() -> None:
