@@ -26,7 +26,7 @@ class Tail:
         """What was written since the last call, whole lines only. Raises TraceError for what is no trace."""
         size = self.path.stat().st_size
         if size < self._at:
-            self._at, self._begun = 0, b""  # shorter than it was: another file in its place
+            self._at, self._begun = size, b""  # scrubbed, or half a line was taken back: what is left was shown
         if size == self._at:
             return []
         with self.path.open("rb") as file:
@@ -56,7 +56,9 @@ def follow(path: Path, warn: Callable[[str], None], pause: Callable[[float], Non
     started = False
     while True:
         try:
-            for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+            tails = {file: tail for file, tail in tails.items() if file in files}  # one that comes back is a new one
+            for file in files:
                 if file not in tails:
                     tails[file] = Tail(file, from_start=started)
                 yield from tails[file].news(warn)

@@ -1,19 +1,21 @@
 """Traces while they are written."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from trace_samples import DEMO
+from trace_samples import DEMO, demo_records, written
 
 from assistant.trace_following import follow
 from assistant.trace_reading import Record, TraceError
+from assistant.trace_scrubbing import scrub
 
 LINES = DEMO.read_bytes().splitlines(keepends=True)
 
 
-Act = tuple[Path, bytes | None]
-"""What is appended to a file; None: it is removed."""
+Act = tuple[Path, bytes | None] | Callable[[], None]
+"""What is appended to a file; None: it is removed; or anything else that happens."""
 
 
 class Acts:
@@ -24,9 +26,13 @@ class Acts:
 
     def pause(self, _seconds: float) -> None:
         try:
-            path, text = next(self._acts)
+            act = next(self._acts)
         except StopIteration:
             raise KeyboardInterrupt from None
+        if callable(act):
+            act()
+            return
+        path, text = act
         if text is None:
             path.unlink()
             return
@@ -75,6 +81,25 @@ def test_a_trace_that_is_removed_or_begins_anew_is_no_trouble(tmp_path: Path) ->
     path.write_bytes(LINES[0] + LINES[1])
     acts: list[Act] = [(path, None), (path, LINES[2]), (path, LINES[3])]
     assert followed(tmp_path, *acts) == [3, 4]
+
+
+def test_a_trace_that_gets_shorter_is_not_shown_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    spoken = [record | {"words": {"user": "hello", "assistant": "Hello."}} for record in demo_records()[:2]]
+
+    def scrubbed() -> None:
+        long = path.stat().st_size
+        scrub(path, pytest.fail)
+        assert path.stat().st_size < long
+
+    def half_a_line_taken_back() -> None:
+        os.truncate(path, path.stat().st_size - 100)
+
+    half = LINES[2][:100]
+    acts: list[Act] = [scrubbed, (path, half), half_a_line_taken_back, (path, LINES[2])]
+    for followable in (path, tmp_path):
+        written(path, spoken)
+        assert followed(followable, *acts) == [3]
 
 
 def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
