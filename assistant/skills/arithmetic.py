@@ -33,6 +33,8 @@ def _spoken(language: Language, operation: Callable[[_Numbers], Fraction], numbe
         result = operation(numbers)
     except _UnanswerableError as reason:
         return language.say(str(reason))
+    except OverflowError:  # of a float: powers that are no whole ones, and roots
+        return language.say("too_big")
     return language.say("result", number=language.number(result))
 
 
@@ -69,10 +71,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
         return base ** int(exponent)
     if base < 0:
         raise _UnanswerableError("no_real_power")
-    try:
-        return Fraction(math.pow(base, exponent))
-    except OverflowError:
-        raise _UnanswerableError("too_big") from None
+    return Fraction(math.pow(base, exponent))
 
 
 def _square_root(value: Fraction) -> Fraction:

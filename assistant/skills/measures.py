@@ -5,7 +5,6 @@ Publication 811, appendix B; the imperial gallon by the UK Weights and Measures 
 one of 365 days.
 """
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -55,8 +54,7 @@ def convert(value: Fraction, source: Unit, target: Unit) -> Fraction:
 
 def digits_after_point(value: Fraction) -> int:
     """Digits to say of a result after its point, so that it has four significant ones."""
-    before_point = math.floor(math.log10(abs(value))) + 1 if abs(value) >= 1 else 0
-    return max(_DIGITS - before_point, 0)
+    return next((_DIGITS - before_point for before_point in range(_DIGITS) if abs(value) < 10**before_point), 0)
 
 
 def _unit(dimension: Dimension, names: str, factor: str | Fraction, *also: str) -> Unit:

@@ -121,6 +121,8 @@ def _choice(found: Found, language: Language, *, or_all: bool) -> _Choice:
             return language.say("no_timer")
         if everything:
             return timers
+        if seconds is not None and abs(seconds) > _LONGEST_S:
+            return language.say("timer_too_long")
         if name is not None:
             timers = tuple(timer for timer in timers if _same(timer.name, name, language.phrases.plural_endings))
         elif seconds is not None:

@@ -1,5 +1,6 @@
 """Sums in words against Python's own."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
-from assistant.skills import SkillContext
+from assistant.skills import Running, SkillContext, TimerState
 from assistant.skills.en.numerals import NUMERALS
 from assistant.skills.en.phrases import PHRASES
 from assistant.skills.numerals import find_numbers
@@ -147,6 +148,31 @@ def test_more_than_anyone_wants_to_hear_is_refused() -> None:
     assert answered("two point five to the power of nine hundred and ninety nine point five").startswith("That")
     assert answered("minus two to the power of zero point five").startswith("A negative number")
     assert answered("zero to the power of minus one") == "I can't divide by zero."
+
+
+HUGE = "two" + " trillion" * 27
+"""Beyond what a float can hold."""
+
+
+@pytest.mark.parametrize(
+    "said", [f"square root of {HUGE}", f"cube root of minus {HUGE}", f"{HUGE} to the power of zero point five"]
+)
+def test_what_no_float_holds_is_refused(said: str) -> None:
+    assert answered(said) == "That number is too big for me."
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (f"what is {HUGE} feet in feet", "two times ten to the power of three hundred and twenty-four feet"),
+        (f"cancel the {HUGE} minute timer", "That is too long: a timer runs for twenty-four hours at most."),
+    ],
+)
+def test_nor_does_it_end_other_skills(said: str, told: str) -> None:
+    timer = TimerState(1, None, 600, 300)
+    answer = SKILLS.answer(said, replace(CONTEXT, running=Running((timer,))))
+    assert answer is not None
+    assert told in answer.text
 
 
 def test_precedence_is_that_of_writing() -> None:
