@@ -40,9 +40,6 @@ DEVICES_LIMIT_S = 4.0
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What the libraries below numpy, onnxruntime and ctranslate2 read."""
 
-SWITCH_INTERVAL_MS = 0.5
-"""What the program sets: with Python's own 5 ms one busy thread holds the event loop that long."""
-
 DISK_FREE_MB = 500.0
 """Less is a warning: a Whisper model is 148 MB, a day of traces a few."""
 

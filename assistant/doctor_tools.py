@@ -49,8 +49,8 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
     except ImportError:
         return ToolProbe(failure=f"the mcp package is missing: {INSTALL}, or remove [[tools.servers]]", fatal=True)
     loop = asyncio.get_running_loop()
-    began_s, remarks = loop.time(), list[str]()
-    server = McpServer(section, environ, remarks.append)
+    began_s = loop.time()
+    server = McpServer(section, environ, lambda _what: None)
     found = ToolProbe(remarks=server.remarks)
     async with asyncio.TaskGroup() as tasks:
         life = tasks.create_task(server.run(), name=f"tools of {section.name}")

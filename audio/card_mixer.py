@@ -39,10 +39,6 @@ class CardMixer:
         with self._lock:
             self._playout.open(key)
 
-    def is_open(self, key: Hashable) -> bool:
-        """See `Playout.is_open`."""
-        return self._playout.is_open(key)
-
     def offer(self, key: Hashable, pcm: Pcm) -> int | None:
         """Queue as much of it as there is room for: how much that was, None where the door is not open."""
         with self._lock:

@@ -10,7 +10,6 @@ INVALID_RATE = -9997
 INVALID_DEVICE = -9996
 NO_FORMAT = -9994
 UNAVAILABLE = -9985
-HOST_API_MISSING = -9979
 
 TRY_OTHERWISE = frozenset({HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, NO_FORMAT})
 """After these, another rate or number of channels may do."""

@@ -156,11 +156,6 @@ class SkillsFirst:
         await self._asking.load()
         await self._model.load()
 
-    def route(self, messages: Sequence[Message]) -> str:
-        """Who will answer: "skills" or the model's name. For the trace; `stream` matches no second time."""
-        answer = self._asking.answer(messages)
-        return self._model.name if answer is None else self.name
-
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """What is to be done once the turn that asked `messages` is committed; None for most, and for the model."""
         return self._asking.effect_of(messages)

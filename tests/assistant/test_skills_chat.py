@@ -117,7 +117,6 @@ def test_load_builds_the_tables_once() -> None:
 def test_a_skill_spares_the_model(skills: Skills) -> None:
     script = Script(Token("no"), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
-    assert first.route(user("what is two plus two")) == "skills"
     events = events_of(first, user("what is two plus two"))
     assert events[0] == Answering("skills")
     assert text_of(events) == "That's four."
@@ -128,7 +127,6 @@ def test_the_model_answers_the_rest(skills: Skills) -> None:
     script = Script(Token("Once"), Token(" upon"), Finished("length"))
     first = SkillsFirst(skills, script, lambda: NOW)
     messages = user("tell me a story")
-    assert first.route(messages) == "script"
     assert events_of(first, messages) == [
         Answering("script"),
         Token("Once"),
@@ -179,7 +177,7 @@ def test_loading_and_closing_reach_the_model(skills: Skills) -> None:
     assert first.detail == "built-in skills, then script: a script"
 
 
-def test_the_route_is_not_matched_twice(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sentence_is_not_matched_twice(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Skills()
     fresh.load()
     found: list[str] = []
@@ -193,7 +191,7 @@ def test_the_route_is_not_matched_twice(skills: Skills, monkeypatch: pytest.Monk
     monkeypatch.setattr(sentences, "find", counted)
     first = SkillsFirst(fresh, Script(Finished("stop")), lambda: NOW)
     for said in ("what is three plus four", "tell me a story"):
-        first.route(user(said))
+        first.effect_of(user(said))
         events_of(first, user(said))
     assert found == ["what is three plus four", "tell me a story"]
 
