@@ -44,6 +44,7 @@ class Recording:
         start_s: The first sample of speech, from the beginning of the clip; 0 for noise.
         end_s: After the last; the length for noise.
         transcript: What is said; None where nobody wrote it down.
+        end_unsure_s: By so much `end_s` may be wrong.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Recording:
     start_s: float
     end_s: float
     transcript: str | None = None
+    end_unsure_s: float = 0.0
 
 
 def read_recordings(manifest: Path) -> list[Recording]:
@@ -95,7 +97,8 @@ def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
     if not 0 <= start_s < end_s <= length_s + 0.05:
         raise ValueError(f"{row['file']} is {length_s:.2f} s long, its speech from {start_s:g} to {end_s:g} s")
     name = str(row.get("id", row["file"]))
-    return Recording(name, kind, str(row.get("speaker") or name), sound, start_s, end_s, row.get("transcript") or None)
+    speaker, unsure_ms = str(row.get("speaker") or name), float(row.get("speech_end_uncertainty_ms") or 0)
+    return Recording(name, kind, speaker, sound, start_s, end_s, row.get("transcript") or None, unsure_ms / 1000)
 
 
 def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> list[Recording]:

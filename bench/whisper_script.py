@@ -132,7 +132,8 @@ class Script:
 
 
 def _words(recording: Recording) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    lasts_s = recording.end_s - recording.start_s
+    # Nobody needs the last echo of a word to understand it: it is said where its end may be, as far as the label knows.
+    lasts_s = max(recording.end_s - recording.end_unsure_s - recording.start_s, 0.0)
     words = (recording.transcript or "").split()
     if not words:
         count = max(1, round(lasts_s * WORDS_PER_S))

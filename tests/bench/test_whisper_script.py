@@ -1,5 +1,7 @@
 """The words of a piece of a recording."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,12 @@ def test_the_whole_of_a_recording_is_all_its_words() -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(0.6, 0), (1.2, 1), (2.0, 2), (3.4, 5)])
 def test_a_piece_has_the_words_said_so_far(seconds: float, words: int) -> None:
     assert len(SCRIPT.words(upto(SOUND_A, seconds)).split()) == words
+
+
+@pytest.mark.parametrize(("unsure_s", "words"), [(0.0, 5), (0.05, 6)])
+def test_the_last_word_is_said_where_its_end_may_be(unsure_s: float, words: int) -> None:
+    script = Script([replace(A, end_unsure_s=unsure_s), B])
+    assert len(script.words(upto(SOUND_A, 3.87)).split()) == words
 
 
 def test_a_piece_that_begins_later_has_only_its_own() -> None:
