@@ -40,6 +40,11 @@ MOST_ANNOUNCEMENTS = 20
 """Waiting for somebody to stop speaking; then the oldest are forgotten."""
 
 
+GOES_ON_AFTER_MS = 1000.0
+"""Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
+have more to say."""
+
+
 class Floor(Enum):
     """Who is being waited for."""
 
@@ -58,12 +63,14 @@ class FloorState:
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
         announcements: Waiting until nobody speaks.
+        goes_on_at: When the rest of the last reply is to be said, if nobody speaks: what cut it was nothing.
     """
 
     turn: OpenTurn | None = None
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
     announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
+    goes_on_at: Samples | None = None
     _turns_so_far: int = 0
 
     @property
@@ -99,6 +106,7 @@ class FloorState:
     def _open(self, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings) -> Effects:
         self.turn = OpenTurn(self.next_turn(), segment, onset, speech_end)
         self.turn.answered = settings.answers and not settings.manual
+        self.turn.cut, self.goes_on_at = self.goes_on_at is not None, None
         return (Started(self.turn.number, onset),)
 
     def commit_if_ready(self, turn: OpenTurn, at: Samples) -> Effects:
@@ -142,8 +150,9 @@ class FloorState:
         """The turn ends without an answer."""
         self.turn = None
         self.used(turn.speech_end)
-        nothing = turn.nothing(at, why)
-        return (*nothing, GoOn()) if turn.cut and turn.answered and why in {"no words", "overheard"} else nothing
+        if turn.cut and turn.answered and why in {"no words", "overheard"}:
+            self.goes_on_at = Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
+        return turn.nothing(at, why)
 
     # ---- a voice into a reply ----
 
@@ -200,6 +209,13 @@ class FloorState:
             self.announcements.appendleft(reply.announcement)
 
     # ---- replies that nobody spoke for ----
+
+    def go_on(self, at: Samples) -> Effects:
+        """Nobody speaks: the last reply goes on, if it is to."""
+        if self.goes_on_at is None or at < self.goes_on_at:
+            return ()
+        self.goes_on_at = None
+        return (GoOn(),)
 
     def recite(
         self,

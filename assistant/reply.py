@@ -87,7 +87,7 @@ class Reply:
     _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
     _books: AnswerBooks | None = None
     _written: int = 0
-    _texts: list[str] = field(default_factory=list)
+    _put_in: list[Unit] = field(default_factory=list)
     _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
     _began_s: float | None = None  # speaking the first unit
     _start: PlayoutStart = field(init=False)
@@ -133,19 +133,29 @@ class Reply:
     @property
     def written(self) -> str:
         """Its text so far, as `script` will have it once all of it was made into sound."""
-        return (" " if self.spoken else "").join(self._texts)
+        return (" " if self.spoken else "").join(unit.text for unit in self._put_in)
 
     @property
     def rest(self) -> str | None:
-        """What of its text was not heard, from the word on that was cut; None if more of it was still to be written."""
+        """What of its text was not heard, from the beginning of the sentence that was cut.
+
+        None if more of it was still to be written.
+        """
         if self.finished is None:
             return None
-        rest = self.written.removeprefix(self.script.text_heard(self.played))
-        return rest.lstrip(".,;:!?… ") if any(map(str.isalnum, rest)) else ""
+        written, heard = self.written, len(self.script.text_heard(self.played))
+        sentence = end = 0
+        for unit in self._put_in:
+            end += len(unit.text) + 1  # the blank behind it
+            if any(map(str.isalnum, written[heard:end])):
+                return written[sentence:]
+            if unit.ends_sentence:
+                sentence = end
+        return ""
 
     def ask_for_a_moment(self, text: str) -> None:
         """Something is being waited for: say so, unless something was said already."""
-        if self.spoken and not self._texts and self._moment_from is None and self._units.empty():
+        if self.spoken and not self._put_in and self._moment_from is None and self._units.empty():
             self._moment_from = self.script.samples
             self._units.put_nowait(Unit(text, MOMENT, ends_sentence=True))
             self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
@@ -189,7 +199,7 @@ class Reply:
             waiting.append(self._units.get_nowait())
         while waiting and waiting[-1] is not None and not waiting[-1].ends_sentence:
             waiting.pop()
-            self._texts.pop()
+            self._put_in.pop()
             self._written -= 1
         for kept in waiting:
             self._units.put_nowait(kept)
@@ -201,7 +211,7 @@ class Reply:
         if self._books is not None:
             self._books.unit(asyncio.get_running_loop().time())
         self._written += 1
-        self._texts.append(unit.text)
+        self._put_in.append(unit)
         await self._units.put(unit)
 
     def _units_of(self, event: ReplyEvent) -> tuple[Unit, ...]:

@@ -157,7 +157,7 @@ class Session:
     @property
     def idle(self) -> bool:
         """Nobody speaks and nothing is being answered."""
-        return self.turns.floor is Floor.IDLE
+        return self.turns.floor is Floor.IDLE and not self.turns.goes_on
 
     # ---- what a client wants ----
 

@@ -310,7 +310,7 @@ class NothingSaid:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The voice that cut the last reply said nothing: what of the reply was not heard is still to be said."""
+    """The voice that cut the last reply said nothing, nor did anybody since: the rest of the reply is to be said."""
 
 
 Effect = (

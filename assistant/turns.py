@@ -90,6 +90,11 @@ class Turns:
         return turn is not None and turn.endpoint is not None and turn.owed
 
     @property
+    def goes_on(self) -> bool:
+        """The last reply was cut by nothing, and its rest is to be said soon."""
+        return self._state.goes_on_at is not None
+
+    @property
     def calm(self) -> bool:
         """Nobody speaks or has just spoken, and nothing is to be announced: the next silent frame decides nothing."""
         state = self._state
@@ -160,7 +165,9 @@ class Turns:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
         waiting = self._state.announcements
         held = self._pressed_at is not None and at - self._pressed_at < samples_of_s(self.settings.max_turn_s)
-        return () if held or not waiting else self._state.recite(at, "announcement", waiting.popleft())
+        if held:
+            return ()
+        return self._state.recite(at, "announcement", waiting.popleft()) if waiting else self._state.go_on(at)
 
     def _speaking(self, turn: OpenTurn, at: Samples, voicing: Voicing) -> Effects:
         if not self.settings.manual and turn.too_long(at, self.settings):
@@ -316,6 +323,7 @@ class Turns:
         if event.origin == "greeting":
             return state.recite(event.at, event.origin, event.text) if state.floor is Floor.IDLE else ()
         turn, reply = state.turn, state.reply
+        state.goes_on_at = None
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
             return self._answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
@@ -385,6 +393,7 @@ class Turns:
 
     def _cancelled(self, at: Samples, *, request_too: bool = False) -> Effects:
         reply, turn = self._state.reply, self._state.turn
+        self._state.goes_on_at = None
         if reply is None:
             return self._request_dropped(turn, at) if request_too and turn is not None and self.owes else ()
         challenge = reply.challenge

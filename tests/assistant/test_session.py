@@ -195,7 +195,7 @@ def spoken_text(performance: Performance) -> list[str]:
     return [item.text for item in performance.conversation.items if isinstance(item, Answered)]
 
 
-def test_a_reply_that_a_cough_cut_goes_on_at_the_word_that_was_cut() -> None:
+def test_a_reply_that_a_cough_cut_goes_on_with_the_sentence_that_was_cut() -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=12_000, replies=(text,))
     rehearsal.at(9000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
@@ -203,7 +203,11 @@ def test_a_reply_that_a_cough_cut_goes_on_at_the_word_that_was_cut() -> None:
     first, cough, rest, _ = performance.records
     assert (first.outcome, cough.outcome, rest.outcome) == ("interrupted", "no words", "answered")
     assert rest.no_latency_reason == "resumed"
-    assert spoken_text(performance) == ["It is ten o'clock. And this", "goes on for quite a while longer.", text]
+    assert spoken_text(performance) == [
+        "It is ten o'clock. And this",
+        "And this goes on for quite a while longer.",
+        text,
+    ]
 
 
 def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:

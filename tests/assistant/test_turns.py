@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
@@ -352,8 +352,10 @@ def cut_by_voice(scene: Scene) -> ReplyId:
 def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
-    cough = cut_by_voice(scene)
-    assert scene.transcribed(cough, "")[-1] == GoOn()
+    scene.transcribed(cut_by_voice(scene), "")
+    assert scene.turns.goes_on
+    assert scene.silence(580) == ()  # 980 since the voice
+    assert scene.silence(20) == (GoOn(),)
     answer = ReplyId(3, 1)
     assert scene.tell(Asked(at(scene.now_ms), "resumed", "and a half")) == (
         Prepare(answer, "and a half", recited=True),
@@ -362,7 +364,32 @@ def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
     scene.tell(Playing(at(scene.now_ms), answer, 0, audible=True))
     again = cut_by_voice(scene)  # before a word of the rest was heard
     assert Retract(answer) in scene.effects
-    assert scene.transcribed(again, "")[-1] == GoOn()
+    scene.transcribed(again, "")
+    assert scene.silence(600)[-1] == GoOn()
+
+
+def test_who_hums_and_then_goes_on_is_heard_out() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.transcribed(cut_by_voice(scene), "")
+    scene.transcribed(cut_by_voice(scene), "")  # once more, before the reply goes on
+    scene.silence(580)
+    assert GoOn() not in scene.effects
+    scene.transcribed(cut_by_voice(scene), "what is the date")
+    scene.silence(2000)
+    assert GoOn() not in scene.effects
+    assert scene.turns.floor is Floor.REPLY
+
+
+@pytest.mark.parametrize("event", [Asked(at(0), "requested"), Cancelled(at(0))])
+def test_a_reply_that_was_to_go_on_does_not_where_something_else_is_wanted(event: Asked | Cancelled) -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.transcribed(cut_by_voice(scene), "")
+    scene.tell(replace(event, at=at(scene.now_ms)))
+    scene.silence(2000)
+    assert not scene.turns.goes_on
+    assert GoOn() not in scene.effects
 
 
 def test_a_reply_does_not_go_on_over_words() -> None:
@@ -370,6 +397,7 @@ def test_a_reply_does_not_go_on_over_words() -> None:
     scene.replying(words_heard=3, audible=True)
     effects = scene.transcribed(cut_by_voice(scene), "what is the date")
     assert Commit(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
+    scene.silence(2000)
     assert GoOn() not in scene.effects
 
 
@@ -378,6 +406,7 @@ def test_where_the_client_asks_for_answers_it_asks_for_the_rest_of_one() -> None
     scene.tell(Asked(at(0), "requested"))
     scene.tell(Playing(at(0), FIRST, 3, audible=True))
     scene.transcribed(cut_by_voice(scene), "")
+    scene.silence(2000)
     assert scene.turns.floor is Floor.IDLE
     assert GoOn() not in scene.effects
 
@@ -388,6 +417,7 @@ def test_the_wake_phrase_alone_ends_a_reply() -> None:
     cough = cut_by_voice(scene)
     effects = scene.tell(Transcribed(at(scene.now_ms), cough, words(""), "called"))
     assert effects[-1] == NothingSaid(2, at(scene.now_ms), at(2100), "called")
+    scene.silence(2000)
     assert GoOn() not in scene.effects
 
 
