@@ -64,9 +64,6 @@ class TraceFile:
                     self._came.set()
                     continue
                 self._complained = False
-                if not self._tidied:
-                    self._tidied = True
-                    await self._tidy()
         finally:
             await self._write_the_rest()
 
@@ -100,6 +97,9 @@ class TraceFile:
         except OSError as error:
             self._waiting.extendleft(reversed(lines))
             return error.strerror or repr(error)
+        if not self._tidied:
+            self._tidied = True
+            await self._tidy()
         return ""
 
     async def _tidy(self) -> None:

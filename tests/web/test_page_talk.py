@@ -231,11 +231,15 @@ def test_mute_sends_nothing(page: Page, server: Server) -> None:
     until(page, lambda: len(server.sound) > before + 10, "sound after the mute")
 
 
-def test_push_to_talk(page: Page, server: Server) -> None:
+def start_with_a_key(page: Page) -> None:
     page.click("#settings-open")
     page.check("#push-to-talk")
     page.keyboard.press("Escape")
     start(page)
+
+
+def test_push_to_talk(page: Page, server: Server) -> None:
+    start_with_a_key(page)
     page.wait_for_timeout(300)
     assert server.sound == []
     assert server.of("session.update")[-1]["session"]["audio"]["input"]["turn_detection"] is None
@@ -254,10 +258,7 @@ def test_push_to_talk(page: Page, server: Server) -> None:
 
 def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page, server: Server) -> None:
     server.script.thinks_s = 0.5
-    page.click("#settings-open")
-    page.check("#push-to-talk")
-    page.keyboard.press("Escape")
-    start(page)
+    start_with_a_key(page)
     page.keyboard.down("Space")
     until(page, lambda: len(server.sound) > 20, "sound")
     page.keyboard.up("Space")
@@ -274,10 +275,7 @@ def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page
 
 def test_a_key_held_in_silence_is_not_answered(page: Page, server: Server) -> None:
     server.script.replies = [replace(server.script.replies[0], heard=""), *server.script.replies]
-    page.click("#settings-open")
-    page.check("#push-to-talk")
-    page.keyboard.press("Escape")
-    start(page)
+    start_with_a_key(page)
     page.keyboard.down("Space")
     until(page, lambda: len(server.sound) > 20, "sound")
     page.keyboard.up("Space")
