@@ -83,6 +83,7 @@ class Attempts:
     said: Callable[[str], None]
     last_reply: str = ""
     rest: str | None = ""
+    _resumed: ReplyId | None = None  # no reply of its own, but the rest of the last one
     _tasks: asyncio.TaskGroup = field(init=False)
     _mouth: Restarting = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
@@ -213,6 +214,7 @@ class Attempts:
         reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end = effect.speech_end
+        self._resumed = effect.reply if effect.origin == "resumed" else None
         if attempt.messages:
             attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), _now_s())
         reply.gain_db = self.engines.deeds.gain_db
@@ -234,7 +236,7 @@ class Attempts:
 
     def written(self, reply_id: ReplyId | None) -> str:
         """The text of this reply so far, else of the last one; "" where there was none."""
-        attempt = None if reply_id is None else self._attempts.get(reply_id)
+        attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
     # ---- the speaker reports ----
@@ -277,8 +279,8 @@ class Attempts:
             self.show(ReplyCut(reply.id, heard, heard_ms, "unheard"))
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
-        if not self.last_reply.endswith(reply.written):  # else it is the rest of it
-            self.last_reply = reply.written
+        if reply.id != self._resumed:
+            self.last_reply = reply.written or self.last_reply
         self.said(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)

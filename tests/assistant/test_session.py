@@ -210,6 +210,20 @@ def test_a_reply_that_a_cough_cut_goes_on_with_the_sentence_that_was_cut() -> No
     ]
 
 
+def test_the_last_reply_is_said_again_though_the_one_before_ended_alike() -> None:
+    says = [TIME, Says(6000, 6600, "is it late")]
+    rehearsal = Rehearsal(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
+    rehearsal.at(10_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(rehearsal.perform()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
+
+
+def test_the_rest_of_a_reply_is_said_again_with_its_beginning() -> None:
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=14_000, replies=(text,))
+    rehearsal.at(5600, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(rehearsal.perform())[-1] == text
+
+
 def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
     rehearsal.model.token_ms = 100
