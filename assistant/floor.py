@@ -35,10 +35,14 @@ from assistant.turn_events import (
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
+from audio.vad import Voicing
 
 MOST_ANNOUNCEMENTS = 20
 """Waiting for somebody to stop speaking; then the oldest are forgotten."""
 
+
+STILL_SPEAKS_MS = 300.0
+"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
 
 GOES_ON_AFTER_MS = 1000.0
 """Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
@@ -96,6 +100,14 @@ class FloorState:
         return self._turns_so_far
 
     # ---- a turn ----
+
+    def onset(self, at: Samples, voicing: Voicing, settings: TurnSettings) -> Samples | None:
+        """Where speech began that belongs to no turn yet; None where nobody speaks."""
+        if not voicing.speaking or voicing.edge >= self.used_until:
+            return voicing.edge if voicing.speaking else None
+        # Where the client ends turns it may cut speech in two: what goes on behind the cut is the next one.
+        cut = settings.manual and not settings.held and voicing.fading is None
+        return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
     def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
         """Somebody begins to speak."""

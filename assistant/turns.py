@@ -55,9 +55,6 @@ from audio.stt import SegmentId, Words
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
-GOES_ON_MS = 300.0
-"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
-
 
 @dataclass(slots=True)
 class Turns:
@@ -142,7 +139,7 @@ class Turns:
         if reply is not None:
             return self._heard_during_reply(reply, at, voicing)
         if turn is None:
-            onset = self._onset(at, voicing)
+            onset = self._state.onset(at, voicing, self.settings)
             return self._announce(at) if onset is None else self._state.begin_turn(onset, self.settings)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
             return self._waiting_for_words(turn, at, turn.endpoint)
@@ -151,15 +148,6 @@ class Turns:
         # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
         speech_end = voicing.edge if voicing.edge > turn.onset else turn.speech_end
         return self._pausing(turn, at, speech_end)
-
-    def _onset(self, at: Samples, voicing: Voicing) -> Samples | None:
-        """Where speech began that belongs to no turn yet; None where nobody speaks."""
-        used_until = self._state.used_until
-        if not voicing.speaking or voicing.edge >= used_until:
-            return voicing.edge if voicing.speaking else None
-        # Where the client ends turns it may cut speech in two: what goes on behind the cut is the next one.
-        cut = self.settings.manual and not self.settings.held and voicing.fading is None
-        return used_until if cut and at - used_until >= samples_of_ms(GOES_ON_MS) else None
 
     def _announce(self, at: Samples) -> Effects:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
@@ -259,7 +247,7 @@ class Turns:
     def _heard_during_reply(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
-            onset = self._onset(at, voicing)
+            onset = self._state.onset(at, voicing, self.settings)
             if onset is not None:
                 return self._challenged(reply, at, replace(voicing, edge=onset))
             return self._watch_reply(reply, at)
