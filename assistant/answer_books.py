@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from assistant.model_timing import ModelTiming
-from assistant.tool_rounds import ReplyEvent, ToolsCalled, ToolsReturned
-from assistant.trace import AnswerTrace, TurnTrace
+from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.trace.turn_trace import AnswerTrace, TurnTrace
 from audio.units import REPLY_RATE_HZ
 from llm.chat import Answering, Calling, Finished, FunctionCall, Queued, Sent, Token, Tried
 

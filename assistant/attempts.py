@@ -12,11 +12,11 @@ from assistant.conversation import Conversation
 from assistant.engines import Engines, SessionSettings, Wishes
 from assistant.facts import Fact, FunctionCalled, ReplyBegun, ReplyCut, ReplySent, TurnTaken
 from assistant.items import ItemId, Said
-from assistant.record import Outcome
-from assistant.recorder import Recorder
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting
-from assistant.tool_rounds import ReplyEvent, ToolRounds
+from assistant.tools.rounds import ReplyEvent, ToolRounds
+from assistant.trace.record import Outcome
+from assistant.trace.recorder import Recorder
 from assistant.turn_events import (
     Commit,
     Drop,

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.config.tool_settings import ToolServerSection
 from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
-from assistant.endpoint_settings import EndpointSection
-from assistant.settings import Settings
 from assistant.skills import Running
-from assistant.tool_settings import ToolServerSection
-from assistant.turn_spans import Asked, provider_of
+from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
@@ -27,10 +27,10 @@ from audio.vad import Vad
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.mcp_tools import McpTools
     from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for workshop.py, which names none
-    from assistant.span_export import SpanExport
-    from audio.smart_turn_desk import SmartTurnDesk
+    from assistant.tools.mcp_tools import McpTools
+    from assistant.trace.span_export import SpanExport
+    from audio.endpointing.smart_turn_desk import SmartTurnDesk
     from audio.stt.whisper_shared import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
 ESPEAK_WORDS_PER_MINUTE = 170
@@ -61,7 +61,7 @@ def spare_vad() -> Vad:
 
 def smart_turn(place: Path) -> "SmartTurnDesk":
     """Smart Turn, of the model that lies there."""
-    from audio.smart_turn_desk import SmartTurnDesk
+    from audio.endpointing.smart_turn_desk import SmartTurnDesk
 
     return SmartTurnDesk(place)
 
@@ -167,9 +167,9 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, dee
 
 def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """One endpoint as it is, several behind a router that all conversations share."""
-    from llm.hedging import HedgeBudget
-    from llm.router import Router
-    from llm.routing import Endpoint, Place, Routing
+    from llm.routing.choice import Endpoint, Place, Routing
+    from llm.routing.hedging import HedgeBudget
+    from llm.routing.router import Router
 
     llm = settings.llm
     models = [_endpoint(endpoint, settings, environ) for endpoint in llm.endpoints]
@@ -204,7 +204,7 @@ def _endpoint(endpoint: EndpointSection, settings: Settings, environ: Mapping[st
 def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) -> "McpTools":
     """In a thread: importing what speaks to them takes a second. Raises EngineLoadError without the extra."""
     try:
-        from assistant.mcp_tools import McpTools
+        from assistant.tools.mcp_tools import McpTools
     except ImportError as error:
         raise EngineLoadError(
             "[[tools.servers]] need the package mcp, which is not installed: pip install 'repartee[mcp]', or remove "
@@ -227,7 +227,7 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
     from llm.address import is_loopback
 
     try:
-        from assistant.span_export import SpanExport
+        from assistant.trace.span_export import SpanExport
     except ImportError as error:
         raise EngineLoadError(str(error)) from error
     endpoints = {

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from assistant.bench_cli import bench
 from assistant.cli_options import Config, Llm, Overrides
-from assistant.endpoints_cli import endpoints
-from assistant.models_cli import models
-from assistant.trace_cli import trace
+from assistant.endpoints.cli import endpoints
+from assistant.engine_bench.cli import bench
+from assistant.models.cli import models
+from assistant.trace_report.cli import trace
 
 app = typer.Typer(
     name="repartee",
@@ -24,8 +24,20 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"repartee {version('repartee')}")
+        raise typer.Exit
+
+
 @app.callback()
-def repartee() -> None:
+def repartee(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
 
 
@@ -45,7 +57,7 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     """Hear a conversation: a recording of a person talks with the assistant, in real time."""
     from rich.console import Console
 
-    from assistant.config import load_settings
+    from assistant.config.loading import load_settings
     from assistant.demo import demo as run_demo
 
     engines = [f"{stage}.engine={name}" for stage, name in (("stt", stt), ("tts", tts)) if name is not None]
@@ -67,8 +79,8 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
     from rich.console import Console
 
-    from assistant.config import load_settings
-    from assistant.local_search import chosen
+    from assistant.config.loading import load_settings
+    from assistant.endpoints.local_search import chosen
     from web.serve import serve as run_server
 
     async def run() -> None:
@@ -112,7 +124,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     """Talk through this machine's microphone and loudspeaker."""
     from rich.console import Console
 
-    from assistant.config import ConfigError, load_settings
+    from assistant.config.loading import ConfigError, load_settings
 
     short = {"talk.mode": mode, "audio.input": audio_in, "audio.output": audio_out, "audio.echo": echo}
     given = [f"{key}={value}" for key, value in short.items() if value is not None]
@@ -122,13 +134,13 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
     wanted = (name or "") if resume else None
     if server is not None:
-        from web.remote import talk_with
+        from web.remote.command import talk_with
 
         if wanted is not None or llm is not None:
             raise ConfigError(["--server: what is kept, and who answers, is decided there: leave --resume and --llm"])
         asyncio.run(talk_with(server, loaded, os.environ, console, plain=plain))
         return
-    from assistant.talk import talk as run_talk
+    from assistant.talk.command import talk as run_talk
 
     asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
 
@@ -139,7 +151,7 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from assistant.config import load_settings, render_effective
+    from assistant.config.loading import load_settings, render_effective
 
     loaded = load_settings(config, os.environ, overrides or [])
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -183,7 +195,7 @@ def doctor(
     """What works on this machine, what is missing, and the remedy. Exit status 1: no conversation can be held."""
     from rich.console import Console
 
-    from assistant.doctor import doctor as run_doctor
+    from assistant.doctor.command import doctor as run_doctor
 
     sys.exit(run_doctor(config, overrides or [], Console(highlight=False), as_json=as_json))
 
@@ -198,8 +210,8 @@ def main() -> None:
     """Run the program; a user's mistake ends in one clear line."""
     # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
-    from assistant.config import ConfigError
-    from assistant.models import ModelError
+    from assistant.config.loading import ConfigError
+    from assistant.models.needs import ModelError
     from audio.errors import AudioError
     from llm.errors import LlmError
 

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant import build, new_session
-from assistant.config import Loaded
+from assistant.config.loading import Loaded
+from assistant.config.settings import Settings
+from assistant.endpoints.local_search import beside
+from assistant.endpoints.local_servers import AUTO, Choice, choose, mention
 from assistant.engines import Engines
 from assistant.facts import Trouble
-from assistant.local_search import beside
-from assistant.local_servers import AUTO, Choice, choose, mention
 from assistant.screen import Screen, summary
-from assistant.settings import Settings
-from assistant.trace_file import TraceFile
-from assistant.trace_folder import Limits
+from assistant.trace.file import TraceFile
+from assistant.trace.folder import Limits
 from assistant.workshop import Workshop, close_engine
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
@@ -34,6 +34,8 @@ from audio.wav import WavMicrophone
 from llm.discovery import PORTS, discover
 
 SHIPPED = "recordings/conversation.wav"
+TAPE = "demo.wav"
+
 TAIL_S = 4.0
 """Silence after the recording: room for the last turn's endpoint and reply."""
 
@@ -104,7 +106,7 @@ async def demo(
         Limits.of(loaded.settings.trace),
     )
     try:
-        with StereoWriter(out / "demo.wav") as tape:
+        with StereoWriter(out / TAPE) as tape:
             microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
             await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
     finally:  # also of a conversation that broke off
@@ -112,7 +114,7 @@ async def demo(
         for close in (partial(close_engine, engines.transcriber), workshop.aclose):
             await close(lambda what: screen.show(Trouble(what)))
         summary(console, screen.records, workshop.chosen)
-        console.print(f"\nsound  {out / 'demo.wav'}  (left: the person, right: the assistant)", soft_wrap=True)
+        console.print(f"\nsound  {out / TAPE}  (left: the person, right: the assistant)", soft_wrap=True)
         console.print(f"trace  {_keep_beside(trace.path, out)}", soft_wrap=True)
 
 
@@ -134,6 +136,16 @@ def _make(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
+    tape = out / TAPE
+    begun = not tape.exists()
+    try:  # before the engines are loaded, and without touching what an earlier run has left
+        tape.open("ab").close()
+    except OSError as error:
+        raise AudioFileError(
+            f"{tape} cannot be written ({error.strerror}); remove it, or name another folder with --out."
+        ) from error
+    if begun:
+        tape.unlink()
 
 
 def _keep_beside(trace: Path, out: Path) -> str:

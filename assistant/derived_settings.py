@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from assistant.attention import Attention, WakePhrase
+from assistant.config.settings import Profile, Settings
 from assistant.engines import SessionSettings
-from assistant.models import Need, needed
-from assistant.settings import Profile, Settings
+from assistant.models.needs import Need, needed
 from assistant.tools import ToolSettings
-from assistant.turn_end import BALANCED, EAGER, PATIENT, Patience
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience
 from assistant.turn_settings import TurnSettings
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from audio.card_microphone import CardMicrophone
-from audio.card_speaker import CardSpeaker
+from audio.card.microphone import CardMicrophone
+from audio.card.speaker import CardSpeaker
 from audio.devices import Device, Direction, list_devices, noun
 from audio.noisy_libraries import hushed
 from audio.units import REPLY_RATE_HZ, Pcm

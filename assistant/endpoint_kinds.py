@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict
 
-from assistant.endpoint_settings import EndpointKind, EndpointSection
-from assistant.settings import LlmSection
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.settings import LlmSection
 from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def address_of(endpoint: EndpointSection) -> str:
     if endpoint.url or not endpoint.on_aws:
         return endpoint.url
     # Imported on use: its neighbours look for botocore.
-    from llm.aws_request import BEDROCK, SAGEMAKER, region_of  # noqa: PLC0415
-    from llm.aws_sdk import demand_sdk  # noqa: PLC0415
+    from llm.aws.request import BEDROCK, SAGEMAKER, region_of  # noqa: PLC0415
+    from llm.aws.sdk import demand_sdk  # noqa: PLC0415
 
     demand_sdk(endpoint.name)
     api = SAGEMAKER if endpoint.kind == "sagemaker" else BEDROCK
@@ -118,7 +118,7 @@ def _tgi(order: _Order) -> ChatModel:
 
 
 def _triton(order: _Order) -> ChatModel:
-    from llm.triton import BACKENDS, TritonChat  # noqa: PLC0415
+    from llm.triton.generate import BACKENDS, TritonChat  # noqa: PLC0415
 
     endpoint = order.endpoint
     return TritonChat(
@@ -137,7 +137,7 @@ def _triton(order: _Order) -> ChatModel:
 
 
 def _grpc(order: _Order) -> ChatModel:
-    from llm.grpc_triton import TritonGrpcChat  # noqa: PLC0415
+    from llm.triton.grpc import TritonGrpcChat  # noqa: PLC0415
 
     endpoint = order.endpoint
     template = _template(endpoint)
@@ -158,7 +158,7 @@ def _grpc(order: _Order) -> ChatModel:
 
 
 def _sagemaker(order: _Order) -> ChatModel:
-    from llm.sagemaker import SageMakerChat  # noqa: PLC0415
+    from llm.aws.sagemaker import SageMakerChat  # noqa: PLC0415
 
     endpoint = order.endpoint
     template = _template(endpoint) if endpoint.template else None
@@ -178,7 +178,7 @@ def _sagemaker(order: _Order) -> ChatModel:
 
 
 def _bedrock(order: _Order) -> ChatModel:
-    from llm.bedrock import BedrockChat  # noqa: PLC0415
+    from llm.aws.bedrock import BedrockChat  # noqa: PLC0415
 
     endpoint = order.endpoint
     template = _template(endpoint) if endpoint.template else None

@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
 from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.endpoint_kinds import model_of
-from assistant.endpoint_settings import EndpointSection
-from assistant.model_catalogue import Kind
-from assistant.models import Need, at_hand, is_piper_voice, missing, needed
-from assistant.settings import Settings
+from assistant.models.catalogue import Kind
+from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from assistant.deeds import Deeds
 from assistant.judge import Listener
 from assistant.tools import Tools, ToolSettings
-from assistant.turn_end import TurnEndEstimator
+from assistant.turn_end.estimate import TurnEndEstimator
 from audio.stt import Transcriber
 from audio.tts import Voice
 from audio.vad import Vad

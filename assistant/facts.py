@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.items import Called, Item, ItemId
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 from assistant.turn_events import AbandonReason, Origin, ReplyId
 
 

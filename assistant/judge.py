@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from assistant.restarting import reason_of
-from assistant.turn_end import Estimate, Evidence, TurnEndEstimator
-from assistant.turn_end_priors import PauseHabits, expected_answer
+from assistant.turn_end.estimate import Estimate, Evidence, TurnEndEstimator
+from assistant.turn_end.priors import PauseHabits, expected_answer
+from audio.endpointing.prosody import ProsodyTrack
+from audio.endpointing.prosody_features import prosody_at
 from audio.frame import Frame
-from audio.prosody import ProsodyTrack
-from audio.prosody_features import prosody_at
 from audio.ring import Ring
 from audio.stt import SegmentId
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_s

@@ -13,9 +13,9 @@ from assistant.ears import Ears
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact, WordsHeard
 from assistant.judge import Judge
-from assistant.recorder import Recorder
 from assistant.restarting import Restarting, reason_of
-from assistant.turn_end import Estimate
+from assistant.trace.recorder import Recorder
+from assistant.turn_end.estimate import Estimate
 from assistant.turn_events import (
     CloseSegment,
     DiscardSegment,

@@ -5,10 +5,8 @@ begins with what the old one holds, and the old one stays as it is. So there is 
 behind by a process that was killed. A file comes into being whole, under another name first, with its first turn.
 """
 
-import asyncio
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
@@ -18,15 +16,9 @@ from typing import Self
 from assistant.facts import Fact, ReplyBegun, ReplyCut, TurnFinished
 from assistant.items import Item, ItemId
 from assistant.memory_file import Heading, NewerVersionError, heading_line, item_lines, remembered
-
-MOST_WAITING = 1000
-"""Items kept while the disk is slow or full. Then the oldest are given up, which is said."""
-
-LAST_WRITE_TIMEOUT_S = 5.0
-RETRY_S = 1.0
+from assistant.write_behind import BINARY, WriteBehind, append_whole
 
 _SUFFIX = ".jsonl"
-_BINARY = getattr(os, "O_BINARY", 0)  # of Windows alone
 
 
 class ResumeError(Exception):
@@ -46,7 +38,6 @@ class Memory:
         name: Of the conversation.
         path: Its file; made with its first turn.
         items: What it goes on from; empty for a new one.
-        given_up: Items lost because the disk could not keep up.
     """
 
     def __init__(
@@ -63,20 +54,17 @@ class Memory:
         self.name = name
         self.path = folder / f"{name}{_SUFFIX}"
         self.items = items
-        self.given_up = 0
-        self._given_up_said = 0
         self._heading = Heading(began_at, continues)
-        self._complain = complain
-        self._complained = False
         self._kept: set[ItemId] = {item.id for item in items}
-        self._waiting: deque[Item] = deque()
-        self._written: tuple[Item, ...] = ()
-        self._writing: asyncio.Future[None] | None = None
-        self._came = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._settled.set()
         self._under_way: ReplyBegun | None = None
         self._begun = False
+        self._lines = WriteBehind(
+            self.path,
+            self._write,
+            complain,
+            waits="what was said waits in memory. Check the free space, or set talk.remember = false.",
+            lost=lambda _items: "the end of the conversation is not kept.",
+        )
 
     @classmethod
     def create(cls, folder: Path, name: str, began_at: str, complain: Callable[[str], None]) -> Self:
@@ -154,81 +142,30 @@ class Memory:
         """Have those written that are not yet; they will not change any more. Never blocks."""
         new = [item for item in items if item.id not in self._kept]
         self._kept.update(item.id for item in new)
-        self._waiting.extend(new)
-        while len(self._waiting) > MOST_WAITING:
-            self._waiting.popleft()
-            self.given_up += 1
-        if new:
-            self._settled.clear()
-            self._came.set()
+        self._lines.put(new)
 
     async def settle(self) -> None:
         """Wait until everything is written; the caller brings the deadline, for a disk may stay full."""
-        await self._settled.wait()
+        await self._lines.settle()
+
+    @property
+    def given_up(self) -> int:
+        """Items lost because the disk could not keep up."""
+        return self._lines.dropped
 
     # ---- the disk ----
 
     async def run(self) -> None:
         """The writer's task: writes what comes until it is cancelled, and then what is left."""
-        try:
-            while True:
-                await self._came.wait()
-                self._came.clear()
-                if error := await self._write():
-                    self._say(
-                        f"{self.path} cannot be written ({error}); what was said waits in memory. Check the free "
-                        "space, or set talk.remember = false."
-                    )
-                    await asyncio.sleep(RETRY_S)
-                    self._came.set()
-        finally:
-            await self._write_the_rest()
+        await self._lines.run()
 
-    async def _write_the_rest(self) -> None:
-        """Also what the thread is at. What is lost is said."""
-        error = "the disk did not answer"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
-                if self._writing is not None:
-                    await self._write()
-                if self._waiting:
-                    error = await self._write()
-        if self._written or self._waiting:
-            self._complain(f"{self.path}: {error}; the end of the conversation is not kept.")
-
-    async def _write(self) -> str:
-        """Write what waits, or see what becomes of what is being written; says what is wrong.
-
-        Cancelled, the thread goes on: it cannot be stopped, and what it writes must not be written again.
-        """
-        if self._writing is None:
-            self._written = tuple(self._waiting)
-            self._waiting.clear()
-            if self._begun:
-                work, content = _append, item_lines(self._written)
-            else:
-                work, content = _begin, heading_line(self._heading) + item_lines((*self.items, *self._written))
-            self._writing = asyncio.get_running_loop().run_in_executor(None, work, self.path, content)
-        await asyncio.wait([self._writing])
-        writing, items = self._writing, self._written
-        self._writing, self._written = None, ()
-        try:
-            writing.result()
-        except OSError as error:
-            self._waiting.extendleft(reversed(items))
-            return error.strerror or repr(error)
-        self._begun, self._complained = True, False
-        if self.given_up > self._given_up_said:
-            self._complain(f"{self.path} can be written again; {self.given_up - self._given_up_said} lines are lost.")
-            self._given_up_said = self.given_up
-        if not self._waiting:
-            self._settled.set()
-        return ""
-
-    def _say(self, what: str) -> None:
-        if not self._complained:
-            self._complained = True
-            self._complain(what)
+    def _write(self, items: Sequence[Item]) -> None:
+        """In a thread. Raises OSError."""
+        if self._begun:
+            _append(self.path, item_lines(items))
+        else:
+            _begin(self.path, heading_line(self._heading) + item_lines((*self.items, *items)))
+            self._begun = True
 
 
 def _found(folder: Path, wanted: str) -> str:
@@ -249,9 +186,9 @@ def _begin(path: Path, content: bytes) -> None:
     """Make the file, whole or not at all. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
-    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o600)
+    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY, 0o600)
     try:
-        _put(file, content)
+        append_whole(file, content)
     except OSError:
         os.close(file)
         unfinished.unlink(missing_ok=True)
@@ -262,20 +199,8 @@ def _begin(path: Path, content: bytes) -> None:
 
 def _append(path: Path, content: bytes) -> None:
     """Add whole lines, or nothing. Raises OSError, also where the file has gone: who removed it meant it."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | BINARY)
     try:
-        whole = os.fstat(file).st_size
-        try:
-            _put(file, content)
-        except OSError:
-            os.ftruncate(file, whole)  # a full disk takes half a line
-            raise
+        append_whole(file, content)
     finally:
         os.close(file)
-
-
-def _put(file: int, content: bytes) -> None:
-    left = memoryview(content)
-    while left:
-        left = left[os.write(file, left) :]
-    os.fsync(file)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from assistant.latency import Span, Stage
-from assistant.tool_rounds import ToolWait
-from assistant.trace import TurnTrace
+from assistant.tools.rounds import ToolWait
+from assistant.trace.turn_trace import TurnTrace
 from llm.chat import Tried
 
 

@@ -14,17 +14,17 @@ from assistant.derived_settings import attention, session_settings, turn_setting
 from assistant.engines import Engines
 from assistant.facts import Fact
 from assistant.push_to_talk import TalkKey
-from assistant.record import TurnRecord
-from assistant.recorder import Recorder
 from assistant.session import Session
-from assistant.trace_file import TraceFile
+from assistant.trace.file import TraceFile
+from assistant.trace.record import TurnRecord
+from assistant.trace.recorder import Recorder
 from assistant.turns import Turns
 from assistant.workshop import Workshop
 from audio.microphone import Microphone
 from audio.speaker import Speaker
 
 if TYPE_CHECKING:
-    from assistant.span_export import SpanExport
+    from assistant.trace.span_export import SpanExport
 
 
 def session(

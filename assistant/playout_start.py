@@ -8,7 +8,7 @@ import numpy as np
 
 from assistant.latency import Span, Stage
 from assistant.script import Stretch
-from assistant.trace import TurnTrace
+from assistant.trace.turn_trace import TurnTrace
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 

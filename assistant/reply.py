@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
-from assistant.alignment import align
 from assistant.answer_books import AnswerBooks
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
 from assistant.latency import Span
 from assistant.playout_start import PlayoutStart
 from assistant.script import Script, Stretch
 from assistant.sentences import Sentences, Unit
-from assistant.tool_rounds import ReplyEvent, ToolsCalled, ToolsReturned
-from assistant.trace import TurnTrace
+from assistant.spoken.alignment import align
+from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.trace.turn_trace import TurnTrace
 from assistant.turn_events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified

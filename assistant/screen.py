@@ -10,7 +10,7 @@ from rich.text import Text
 
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.latency import Stage
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
 

@@ -20,17 +20,12 @@ from assistant.attempts import Attempts
 from assistant.attention import Attention
 from assistant.conversation import Conversation
 from assistant.engines import Engines, SessionSettings, Wishes
-from assistant.facts import (
-    Fact,
-    NothingHeard,
-    SpeechStarted,
-    Trouble,
-)
+from assistant.facts import Fact, NothingHeard, SpeechStarted, Trouble
 from assistant.floor import Floor
 from assistant.items import Said
 from assistant.listening import Listening
 from assistant.push_to_talk import TalkKey
-from assistant.recorder import Recorder
+from assistant.trace.recorder import Recorder
 from assistant.turn_events import (
     Asked,
     Cancelled,

@@ -7,11 +7,11 @@ text could change its answer, and waits at most a fixed number of characters bef
 
 import re
 
-from assistant.markup_blocks import Blocks
-from assistant.markup_formulas import Formulas
-from assistant.markup_links import Links
-from assistant.markup_reading import WAIT, Reading, Rule
-from assistant.markup_tags import Tags
+from assistant.markup.blocks import Blocks
+from assistant.markup.formulas import Formulas
+from assistant.markup.links import Links
+from assistant.markup.reading import WAIT, Reading, Rule
+from assistant.markup.tags import Tags
 from assistant.visible import visible
 
 CODE_NOTE = "I'll leave out the code."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from assistant.turn_end import Estimate
+from assistant.turn_end.estimate import Estimate
 from audio.stt import SegmentId, Words
 from audio.units import Samples
 from audio.vad import Voicing

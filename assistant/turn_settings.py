@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assistant.turn_end import Patience
+from assistant.turn_end.estimate import Patience
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from typing import Literal, assert_never
 from assistant.floor import Floor, FloorState
 from assistant.floor_reply import Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
-from assistant.turn_end import Estimate, hangover_ms
+from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import (
     Asked,
     Cancelled,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assistant.latency import STAGES, Stage
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 
 BAND_MS = (200.0, 500.0)
 """The response latency we promise: sooner sounds like an interruption, later like a wait."""

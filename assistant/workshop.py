@@ -11,16 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant import build
+from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
+from assistant.config.settings import Settings
 from assistant.deeds import Deeds
 from assistant.derived_settings import needs, reads, with_phrase
-from assistant.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.engines import Chosen, Engines
 from assistant.judge import Listener, judge_once
-from assistant.model_catalogue import Kind
-from assistant.models import Need, at_hand, is_piper_voice, missing
-from assistant.settings import Settings
-from assistant.spoken import spoken
-from assistant.turn_end import fitted_turn_end
+from assistant.models.catalogue import Kind
+from assistant.models.needs import Need, at_hand, is_piper_voice, missing
+from assistant.spoken.reading import spoken
+from assistant.turn_end.estimate import fitted_turn_end
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
@@ -29,8 +29,8 @@ from llm.chat import ChatModel
 
 if TYPE_CHECKING:
     from assistant.build import SharedWhisper, Skills
-    from assistant.mcp_tools import McpTools
-    from assistant.span_export import SpanExport
+    from assistant.tools.mcp_tools import McpTools
+    from assistant.trace.span_export import SpanExport
 
 LOAD_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 3.0

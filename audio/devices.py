@@ -1,7 +1,7 @@
 """The sound cards of this machine: which there are, and which of them somebody means."""
 
 from audio.device import Device, Direction, noun, pick
-from audio.portaudio import shared
+from audio.portaudio.owner import shared
 
 __all__ = ["Device", "Direction", "list_devices", "noun", "pick"]
 

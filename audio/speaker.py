@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from audio.card_mixer import CardMixer
+from audio.card.mixer import CardMixer
 from audio.playout import Counts
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 

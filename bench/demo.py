@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.demo import demo
 from assistant.latency import STAGES
 from assistant.waterfall import SHORT_NAMES, nearest_rank

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from assistant.skills.skills import understood_sentences
-from audio.echo import EchoCanceller
-from audio.half_duplex import HalfDuplex
+from audio.echo.canceller import EchoCanceller
+from audio.echo.half_duplex import HalfDuplex
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
 from audio.tts.espeak import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s

@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 from rich.console import Console
 
-from assistant.engine_bench import RANDOM_WEIGHTS, Bench, Report, measure
-from assistant.engine_bench_report import tables, write
+from assistant.engine_bench.bench import RANDOM_WEIGHTS, Bench, Report, measure
+from assistant.engine_bench.report import tables, write
 from audio.stt import whisper_model
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from bench.controlled_llm import Answer, ControlledLlm, Manner
 from llm.chat import Message, Token, Tried
 from llm.errors import LlmError
-from llm.hedging import HedgeBudget
 from llm.openai import OpenAIChat
-from llm.router import Router
-from llm.routing import Endpoint, Policy, Routing
+from llm.routing.choice import Endpoint, Policy, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
 
 SCENES = ("death", "tail", "silence")
 TTFTS_MS = (100.0, 150.0, 200.0)

@@ -13,11 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.endpoint_figures import Measured
-from assistant.endpoint_picture import draw
-from assistant.endpoint_probe import QUESTION, measured
-from assistant.endpoint_settings import EndpointSection
-from assistant.settings import Settings
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.endpoints.figures import Measured
+from assistant.endpoints.picture import draw
+from assistant.endpoints.probe import QUESTION, measured
 from bench.controlled_llm import Manner
 from bench.failover import served
 from llm.chat import Token

@@ -2,9 +2,9 @@
 
     python -m bench.routing [--turns 3000] [--seed 7] [--all]
 
-The decisions are those of the program (`llm/contest.py`, `llm/routing.py`); only the endpoints are made up, and time is
-a number. Prints the share of turns that were lost or took over 500 ms to the first token, and of tokens asked for in
-vain; with --all also a table for each story.
+The decisions are those of the program (`contest.py` and `choice.py` of `llm/routing`); only the endpoints are made up,
+and time is a number. Prints the share of turns that were lost or took over 500 ms to the first token, and of tokens
+asked for in vain; with --all also a table for each story.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llm.chat import ChatEvent, Sent, Token, Tried
-from llm.contest import Ask, Close, Contest, Effect, Fail, Pass
 from llm.errors import LlmError, LlmTooSlow, LlmUnreachable
-from llm.hedging import HedgeBudget
-from llm.routing import Endpoint, Policy, Routing
+from llm.routing.choice import Endpoint, Policy, Routing
+from llm.routing.contest import Ask, Close, Contest, Effect, Fail, Pass
+from llm.routing.hedging import HedgeBudget
 
 PROMPT_TOKENS = 600
 ANSWER_TOKENS = 40

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from assistant.model_catalogue import SMART_TURN
-from assistant.models import installed
-from assistant.turn_end import fitted_turn_end
-from audio.smart_turn import SmartTurn
+from assistant.models.catalogue import SMART_TURN
+from assistant.models.needs import installed
+from assistant.turn_end.estimate import fitted_turn_end
+from audio.endpointing.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
 from bench.turn_end import asked_once, curves, keyed, profiles
 from bench.turn_end_clips import turns

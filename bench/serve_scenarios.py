@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from assistant.engine_bench_words import plain_words, word_errors
+from assistant.engine_bench.words import plain_words, word_errors
 from assistant.waterfall import nearest_rank
 from bench.caller import Caller, CallLostError, calling
 from bench.controlled_llm import Manner

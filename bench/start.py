@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-COMMAND = "import assistant.cli, rich.console, assistant.config, assistant.talk, assistant.talk_screen"
+COMMAND = "import assistant.cli, rich.console, assistant.config.loading, assistant.talk.command, assistant.talk.screen"
 TALK = (sys.executable, "-c", "from assistant.cli import main; main()", "talk")
 SHOWN = 12
 READY_WITHIN_S = 30.0

@@ -19,7 +19,7 @@ from typing import TypedDict, cast
 
 import numpy as np
 
-from assistant.engine_bench_words import plain_words, word_errors
+from assistant.engine_bench.words import plain_words, word_errors
 from assistant.skills.skills import understood_sentences
 from audio.stt import SegmentId, Words
 from audio.stt.pocketsphinx import PocketsphinxTranscriber

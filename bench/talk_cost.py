@@ -21,7 +21,7 @@ import threading
 import time
 from dataclasses import replace
 
-from assistant.talk_screen import TalkScreen
+from assistant.talk.screen import TalkScreen
 from bench.talk_picture import ENGINES, STATUS, ScriptedControls, exchange
 
 COLUMNS, ROWS = 120, 40
@@ -113,7 +113,7 @@ def imports() -> str:
         "import time; from assistant import facts, screen; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
     )
     rows = []
-    for module in ("assistant.talk_screen", "assistant.talk_plain"):
+    for module in ("assistant.talk.screen", "assistant.talk.plain"):
         costs = [
             float(subprocess.check_output([sys.executable, "-c", code.format(f"import {module}")], text=True))
             for _ in range(5)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.controls import DeviceChoice, Floor, Status
 from assistant.engines import Chosen
 from assistant.facts import (
     Fact,
@@ -26,8 +25,9 @@ from assistant.facts import (
 )
 from assistant.items import ItemId
 from assistant.latency import STAGES, Share, Stage
-from assistant.record import SCHEMA, Outcome, TurnRecord
-from assistant.talk_screen import TalkScreen
+from assistant.talk.controls import DeviceChoice, Floor, Status
+from assistant.talk.screen import TalkScreen
+from assistant.trace.record import SCHEMA, Outcome, TurnRecord
 from assistant.turn_events import ReplyId
 from audio.devices import Direction
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.model_catalogue import SMART_TURN
-from assistant.models import installed
-from assistant.turn_end import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
-from assistant.turn_end_priors import USUAL_EXCESS_MS, PauseHabits
-from audio.smart_turn import SmartTurn
+from assistant.models.catalogue import SMART_TURN
+from assistant.models.needs import installed
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
+from assistant.turn_end.priors import USUAL_EXCESS_MS, PauseHabits
+from audio.endpointing.smart_turn import SmartTurn
 from bench.turn_end_clips import turns, with_pauses
 from bench.turn_end_curve import Cost, Wait, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
@@ -29,7 +29,7 @@ from bench.turn_end_table import SETS, SOURCES, collection, features_of, importa
 
 CACHE = Path("out/turn_end")
 DOCS = Path("docs")
-WEIGHTS = Path("assistant/turn_end_weights.json")
+WEIGHTS = Path("assistant/turn_end/weights.json")
 
 FITTED_AT_MS = (100, 150, 200, 300, 400)
 SHOWN_AT_MS = (100, 150, 200, 300)
@@ -135,7 +135,7 @@ def write_weights(moments: Sequence[Moment]) -> None:
         }
     heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
     found = {
-        "about": "Weights of assistant/turn_end.py, written by python -m bench.turn_end fit.",
+        "about": "Weights of assistant/turn_end/estimate.py, written by python -m bench.turn_end fit.",
         "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,

@@ -1,4 +1,4 @@
-"""Writes assistant/sentence_ends.json: how likely a sentence ends after a word or two, out of pocketsphinx's own model.
+"""Writes assistant/turn_end/sentence_ends.json: how likely a sentence ends after a word or two.
 
 python -m bench.turn_end_endings
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 import pocketsphinx
 
 WORDS, PAIRED_WORDS, PAIRS = 4000, 600, 6000
-_TARGET = Path(__file__).parent.parent / "assistant" / "sentence_ends.json"
+_TARGET = Path(__file__).parent.parent / "assistant" / "turn_end" / "sentence_ends.json"
 _WORD = re.compile(r"[a-z']+(-[a-z]+)*")
 _LEAST_DIFFERENCE = 0.25
 _SOURCE = (

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assistant.turn_end_text import text_shape
+from assistant.turn_end.text import text_shape
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
 

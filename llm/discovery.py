@@ -70,11 +70,12 @@ async def discover(ports: Sequence[int] = PORTS, timeout_s: float = TIMEOUT_S) -
     is somebody else's and left out.
     """
     async with asyncio.TaskGroup() as asking:
-        tasks = [asking.create_task(_look(port, timeout_s), name=f"port {port}") for port in ports]
+        tasks = [asking.create_task(look(port, timeout_s), name=f"port {port}") for port in ports]
     return tuple(found for task in tasks if (found := task.result()) is not None)
 
 
-async def _look(port: int, timeout_s: float) -> FoundServer | None:
+async def look(port: int, timeout_s: float) -> FoundServer | None:
+    """The server on one port of 127.0.0.1; None if there is none, or none such. Never fails."""
     with suppress(OSError, TimeoutError, h11.RemoteProtocolError):
         async with asyncio.timeout(timeout_s):
             answer = await _get(port)

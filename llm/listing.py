@@ -9,7 +9,7 @@ import httpx
 
 from llm.address import base_url_of, is_loopback, request_headers, route_url
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
-from llm.http_failure import SPOKEN_UNREACHABLE, unreachable
+from llm.http.failure import SPOKEN_UNREACHABLE, unreachable
 from llm.model_list import ModelList, model_list_of
 from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
 

@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
 
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
-from llm.http_service import HttpService, HttpSettings
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
+from llm.http.service import HttpService, HttpSettings
 from llm.openai_messages import message_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
-from llm.request_body import NO_PARAMETERS, Parameters, checked, merged
 
 ROUTE = "/chat/completions"
 

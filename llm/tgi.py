@@ -10,9 +10,9 @@ from typing import Unpack
 
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
-from llm.http_service import HttpService, HttpSettings
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked
+from llm.http.service import HttpService, HttpSettings
 from llm.paced import Arriving, Reading, paced
-from llm.request_body import NO_PARAMETERS, Parameters, checked
 from llm.tgi_stream import TgiStream
 
 ROUTE = "/generate_stream"

@@ -1,18 +1,18 @@
-"""config.toml and the table in docs/configuration.md, written from assistant/settings.py.
+"""config.toml and the table in docs/configuration.md, written from assistant/config/settings.py.
 
-`python tests/config_texts.py` in the repository's root writes both; tests/assistant/test_config.py compares them.
+`python tests/config_texts.py` in the repository's root writes both; tests/assistant/config/ compares them.
 """
 
 import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from assistant.config_sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
-from assistant.config_words import spelled
-from assistant.endpoint_settings import KINDS, NEEDED_KEYS, EndpointSection, kinds_of
-from assistant.setting_keys import Key, keys_of
-from assistant.settings import DEFAULTS, SECTIONS
-from assistant.tool_settings import ToolServerSection
+from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointSection, kinds_of
+from assistant.config.keys import Key, keys_of
+from assistant.config.settings import DEFAULTS, SECTIONS
+from assistant.config.sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
+from assistant.config.tool_settings import ToolServerSection
+from assistant.config.words import spelled
 
 ROOT = Path(__file__).parent.parent
 CONFIG_FILE = ROOT / "config.toml"

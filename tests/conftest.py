@@ -5,8 +5,8 @@ Neither has a deadline: how long an example takes says how busy the machine is.
 
 A test marked `real_time` talks with the program as fast as people do: sound that comes late because something else has
 the processors is not what was to be tested. If such a test fails, and while it ran something waited for a processor for
-a quarter of the time, it is run again when that is over, or after 20 s; three times at most. On a machine that is free
-the first failure counts.
+a quarter of the time, or nothing ran at all for longer than a sound card's buffer lasts, it is run again when that is
+over, or after a minute; three times at most. On a machine that is free the first failure counts.
 """
 
 import time
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+from metronome import STILL_S, Metronome
 from stopwatch import Stopwatch, Took
 
 settings.register_profile("gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -26,10 +27,19 @@ CROWDED_SHARE = 0.25
 """Of the time. A test with engines, a server and a browser of its own comes to 0.05-0.15 on two idle cores."""
 
 
-CALM_WITHIN_S = 20.0
+CALM_WITHIN_S = 60.0
 
 _since: dict[Path, Stopwatch] = {}
 """Files, and when what their tests share was begun: a late recording may be what all of them look at."""
+
+_metronome: list[Metronome] = []
+"""One, from the first test in real time on."""
+
+
+def pytest_unconfigure() -> None:
+    """Nothing is left running."""
+    while _metronome:
+        _metronome.pop().stop()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,20 +48,27 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if item.get_closest_marker("real_time") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    if not _metronome:
+        _metronome.append(Metronome())
     for attempt in range(ATTEMPTS):
+        stops = _metronome[0].stops
         watches = (Stopwatch(), _since.setdefault(item.path, Stopwatch()))
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         took = max((watch.took for watch in watches), key=crowded_share)
         failed = any(report.failed for report in reports)
-        if not failed or crowded_share(took) < CROWDED_SHARE or attempt + 1 == ATTEMPTS:
+        stops = _metronome[0].stops - stops
+        disturbed = crowded_share(took) >= CROWDED_SHARE or stops > 0
+        if not failed or not disturbed or attempt + 1 == ATTEMPTS:
             break
         del _since[item.path]
         # What the test shares with its neighbours is made anew as well: it may be what came late.
         pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(None), when="teardown")
         wait_for_calm()
+    waited = f"something waited for a processor in {crowded_share(took):.0%} of the time"
+    stood = f"nothing ran for {1000 * STILL_S:.0f} ms or more {stops} times"
+    says = f"attempt {attempt + 1}: {waited}, and {stood}"
     for report in reports:
-        if failed and report.failed:
-            says = f"attempt {attempt + 1}: something waited for a processor in {crowded_share(took):.0%} of the time"
+        if report.failed:
             report.sections.append(("in real time", says))
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -10,7 +10,7 @@ import llm_server
 from generate_events import last, output, token
 from llm_server import HEAD, LAST_CHUNK, Script, Server, chunk
 
-from assistant.endpoint_settings import KINDS, EndpointKind
+from assistant.config.endpoint_settings import KINDS, EndpointKind
 
 OWN_KEYS: dict[EndpointKind, str] = {
     "openai": "",

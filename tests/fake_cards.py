@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from audio.card_stream import CardStream, L, Lane, Make, Opened, Wish
+from audio.card.stream import CardStream, L, Lane, Make, Opened, Wish
 from audio.device import Device, pick
 from audio.errors import DeviceError
 from audio.units import Pcm

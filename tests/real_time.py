@@ -14,9 +14,9 @@ from assistant.conversation import Conversation
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact
-from assistant.record import TurnRecord
-from assistant.recorder import Recorder
 from assistant.session import Session
+from assistant.trace.record import TurnRecord
+from assistant.trace.recorder import Recorder
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.microphone import Microphone

@@ -20,10 +20,10 @@ from assistant.engines import Engines, SessionSettings
 from assistant.facts import Fact, Trouble, UnitSpoken
 from assistant.items import Item
 from assistant.push_to_talk import TalkKey
-from assistant.record import TurnRecord
-from assistant.recorder import Recorder
 from assistant.session import Session
 from assistant.tools import Tools
+from assistant.trace.record import TurnRecord
+from assistant.trace.recorder import Recorder
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.clock import StreamClock
@@ -172,6 +172,8 @@ class ScriptedHearing:
             engine.breaks = False
             raise RuntimeError("what time is it")  # a defect whose text happens to hold words
         text = self.text()
+        if early and engine.early_lack:
+            text = " ".join(text.split()[: -engine.early_lack])
         if engine.hangs:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
@@ -191,12 +193,14 @@ class ScriptedTranscriber:
     Attributes:
         word_by_word: A word is known once most of its own sound was heard, else all of them with the first sound.
         partials: And is told at once.
+        early_lack: So many of the last words are not in those that are asked for early.
     """
 
     says: Sequence[Says]
     delay_ms: float = 20.0
     word_by_word: bool = False
     partials: bool = False
+    early_lack: int = 0
     dead: bool = False
     hangs: bool = False
     breaks: bool = False

@@ -18,9 +18,9 @@ from rehearsal import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
 from assistant.engines import Chosen, Engines
-from assistant.settings import Settings
 from assistant.workshop import Workshop
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.admission import Admission

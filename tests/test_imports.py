@@ -17,7 +17,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
-PROGRAM = {("assistant.cli", "web.serve"), ("assistant.cli", "web.remote")}
+PROGRAM = {("assistant.cli", "web.serve"), ("assistant.cli", "web.remote.command")}
 """The program names every command, also the server's and its client's, which it imports only when asked for:
 `assistant` without `web` works as before."""
 

@@ -87,3 +87,30 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("setup: Python 3.11 or newer is needed, found: Python 3.9.2. ")
     assert not (tmp_path / ".venv").exists()
+
+
+_FILE = re.compile(r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b")
+_BARE = re.compile(r"`([\w]+\.py)`")
+
+
+def files_named(text: str) -> set[str]:
+    return set(_FILE.findall(text))
+
+
+def test_files_that_documents_and_docstrings_name_are_there() -> None:
+    pages = [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "bench" / "README.md"]
+    sources = [file for top in ("assistant", "audio", "llm", "web", "bench") for file in ROOT.glob(f"{top}/**/*.py")]
+    named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}
+    assert len(named) > 50
+    assert {(where, name) for where, name in named if not (ROOT / name).exists()} == set()
+
+
+def test_modules_in_the_map_of_the_program_are_there() -> None:
+    modules = {
+        file.name
+        for top in ("assistant", "audio", "llm", "web", "bench", "tests")
+        for file in ROOT.glob(f"{top}/**/*.py")
+    }
+    bare = set(_BARE.findall(text_of("docs/architecture.md")))
+    assert len(bare) > 30
+    assert bare - modules == set()

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import stopwatch
@@ -20,6 +21,26 @@ def test_time_in_which_something_waited_for_a_processor_is_not_judged(monkeypatc
     assert crowded.elapsed_s - crowded.undisturbed_s == pytest.approx(0.03)
     crowded_s[0] = 1000.0
     assert watch.undisturbed_s == 0.0
+
+
+def test_time_that_others_on_the_host_had_counts_as_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pressure, stat = tmp_path / "cpu", tmp_path / "stat"
+    pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\nfull total=0\n")
+    stat.write_text("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 1 2 3 4 5 6 7 800 0 0\n")
+    monkeypatch.setattr(stopwatch, "_PRESSURE", pressure)
+    monkeypatch.setattr(stopwatch, "_STAT", stat)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert stopwatch.crowded_s() == pytest.approx(2.0 + 800 / os.sysconf("SC_CLK_TCK") / 4)
+
+
+@pytest.mark.parametrize(("step_ns", "times"), [(20, 0.5), (40, 1.0), (80, 2.0)])
+def test_a_slower_machine_is_told_by_the_same_work(
+    monkeypatch: pytest.MonkeyPatch, step_ns: float, times: float
+) -> None:
+    monkeypatch.setattr(stopwatch, "walk", lambda: stopwatch._STEPS * step_ns * 1e-9)
+    assert stopwatch.slowness() == pytest.approx(times)
+    monkeypatch.undo()
+    assert stopwatch.slowness() > 0
 
 
 @pytest.mark.slow

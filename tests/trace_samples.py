@@ -12,8 +12,8 @@ import pytest
 from rehearsal import Rehearsal, Says
 from rich.console import Console
 
-from assistant import trace_commands
-from assistant.trace_reading import Record
+from assistant.trace_report import commands as trace_commands
+from assistant.trace_report.reading import Record
 
 RECORDINGS = Path(__file__).parent / "assistant" / "recordings"
 DEMO = RECORDINGS / "demo.jsonl"

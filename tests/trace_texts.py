@@ -1,11 +1,11 @@
-"""The tables of docs/traces.md, written from assistant/record.py.
+"""The tables of docs/traces.md, written from assistant/trace/record.py.
 
 `PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes them; test_record.py compares them.
 """
 
 from pathlib import Path
 
-from assistant.record import (
+from assistant.trace.record import (
     TracedAnswer,
     TracedEvent,
     TracedHearing,

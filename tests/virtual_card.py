@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audio.portaudio import shared
+from audio.portaudio.owner import shared
 from audio.units import Pcm
 
 VOICE, MICROPHONE, SPEAKER = "voice", "virtual_mic", "virtual_out"

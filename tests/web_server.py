@@ -8,7 +8,7 @@ from pathlib import Path
 
 from starlette.websockets import WebSocket
 
-from assistant.settings import ServerSection
+from assistant.config.settings import ServerSection
 from web.admission import Admission
 from web.app import STATIC, make_app
 from web.gatekeeper import Gatekeeper

@@ -17,8 +17,8 @@ from assistant.derived_settings import turn_settings
 from assistant.engines import Engines
 from assistant.facts import Fact, Trouble, TurnFinished
 from assistant.session import Session
-from assistant.trace_file import TraceFile
-from assistant.trace_folder import Limits
+from assistant.trace.file import TraceFile
+from assistant.trace.folder import Limits
 from assistant.turn_events import ReplyId
 from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle

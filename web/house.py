@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from assistant.build import span_export
-from assistant.settings import Settings
+from assistant.config.settings import Settings
 from assistant.workshop import Workshop
 from web.app import Errand
 from web.connection import Connections

@@ -4,7 +4,7 @@ import errno
 import os
 import socket
 
-from assistant.config import ConfigError
+from assistant.config.loading import ConfigError
 from web.gatekeeper import is_loopback, is_unspecified
 
 BACKLOG = 256

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
 from assistant.latency import STAGES
-from assistant.record import Outcome, TracedAnswer, TurnRecord
+from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from web.health import EngineState
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]

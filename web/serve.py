@@ -15,8 +15,8 @@ import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
 
-from assistant.config import ConfigError, Loaded
-from assistant.settings import ServerSection
+from assistant.config.loading import ConfigError, Loaded
+from assistant.config.settings import ServerSection
 from web.admission import Admission
 from web.app import make_app
 from web.gatekeeper import TOKEN_SHAPE, Gatekeeper

@@ -12,6 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
+from assistant.config.settings import PROFILE_HANGOVER_MS
 from assistant.derived_settings import PATIENCE
 from assistant.engines import Wishes
 from assistant.facts import (
@@ -29,7 +30,6 @@ from assistant.facts import (
 from assistant.floor import Floor
 from assistant.items import Answered, Called, Item, Returned
 from assistant.session import Session
-from assistant.settings import PROFILE_HANGOVER_MS
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711

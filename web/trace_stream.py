@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 
 PATH = "/traces"
 CONTENT_TYPE = "application/x-ndjson"

@@ -18,7 +18,7 @@ from rehearsal import Performance, adds_up
 from rich.console import Console
 
 from assistant.attempts import NOT_HEARD
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.demo import demo
 from assistant.derived_settings import session_settings, turn_settings
 from assistant.engines import Engines

@@ -133,7 +133,8 @@ def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path, out
 def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out" / "demo.wav").mkdir(parents=True)
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out")
-    refused(ran, "out/demo.wav cannot be written")
+    refused(ran, "out/demo.wav cannot be written", "--out")
+    assert ran.screen == "", "said before anything is loaded"
     assert ran.took_s < START_S
 
 

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 
 COUNTED = """
 import assistant.cli
-import audio.smart_turn, numpy, os
-audio.smart_turn.log_mel(numpy.zeros(16_000, numpy.int16))
+import audio.endpointing.smart_turn, numpy, os
+audio.endpointing.smart_turn.log_mel(numpy.zeros(16_000, numpy.int16))
 print(len(os.listdir("/proc/self/task")))
 """
 

@@ -12,16 +12,16 @@ from llm_server import answer, serving
 
 from assistant import build
 from assistant.attention import Attention
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.derived_settings import attention, turn_settings, with_phrase
 from assistant.engines import Engines
-from assistant.turn_end import BALANCED
+from assistant.turn_end.estimate import BALANCED
 from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError
 from audio.units import Samples
 from llm.chat import Answering, Finished, Message, Token
-from llm.router import Router
-from llm.routing import Place
+from llm.routing.choice import Place
+from llm.routing.router import Router
 
 WHAT_TIME = (Message("user", "what time is it"),)
 STORY = (Message("user", "tell me a story"),)
@@ -286,7 +286,7 @@ def _tool_threads() -> list[threading.Thread]:
 
 
 def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "assistant.mcp_tools", None)
+    monkeypatch.setitem(sys.modules, "assistant.tools.mcp_tools", None)
     with pytest.raises(EngineLoadError, match=re.escape("pip install 'repartee[mcp]'")):
         build.mcp_tools((), {})
 

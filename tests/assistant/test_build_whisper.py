@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from synthetic_whisper import loud, scripted_whisper, seconds_of
 
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.engines import Engines
 from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,11 @@ def test_help_names_the_commands() -> None:
     help_of_demo = repartee("demo", "--help").stdout
     for word in ("--wav", "--out", "--config", "--set"):
         assert word in help_of_demo
+
+
+def test_the_version_is_the_installed_ones() -> None:
+    done = repartee("--version")
+    assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
 
 
 def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from llm_server import Script, Seen, Wait, answer, serving, status
 from real_time import WHAT_TIME
 from rich.console import Console
 
-from assistant.config import ConfigError, load_settings
+from assistant.config.loading import ConfigError, load_settings
 from assistant.demo import demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from real_time import WHAT_TIME
 from rich.console import Console
 
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.demo import demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -8,9 +8,9 @@ from rehearsal import Performance, Rehearsal, Says, ScriptedModel
 
 from assistant.turn_settings import TurnSettings
 from llm.errors import LlmUnreachable
-from llm.hedging import HedgeBudget
-from llm.router import Router
-from llm.routing import Endpoint, Routing
+from llm.routing.choice import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
 
 pytestmark = pytest.mark.slow
 

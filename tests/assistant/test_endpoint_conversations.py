@@ -16,8 +16,8 @@ from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
 from assistant import build
-from assistant.config import load_settings
-from assistant.endpoint_settings import EndpointKind
+from assistant.config.endpoint_settings import EndpointKind
+from assistant.config.loading import load_settings
 from assistant.turn_settings import TurnSettings
 from assistant.workshop import Workshop
 

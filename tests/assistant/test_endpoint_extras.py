@@ -10,14 +10,14 @@ from aws_server import own_environment
 from endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from llm_server import HELLO, answer, ask, serving, status
 
-from assistant.config import ConfigError, load_settings, render_effective
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.endpoint_tables import table_of as toml_of
+from assistant.config.endpoint_tables import with_table, without_table
+from assistant.config.loading import ConfigError, load_settings, render_effective
+from assistant.config.settings import Settings
+from assistant.config.toml_table import Headers, Parameters
 from assistant.endpoint_kinds import model_of
-from assistant.endpoint_probe import measured
-from assistant.endpoint_settings import EndpointKind, EndpointSection
-from assistant.endpoint_tables import table_of as toml_of
-from assistant.endpoint_tables import with_table, without_table
-from assistant.settings import Settings
-from assistant.toml_table import Headers, Parameters
+from assistant.endpoints.probe import measured
 from llm.chat import ChatOptions
 from llm.errors import LlmError
 

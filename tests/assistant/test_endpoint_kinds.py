@@ -12,10 +12,10 @@ from endpoint_services import ALL_KINDS, serving_kind, table_of
 from llm_server import ask
 
 from assistant import build
-from assistant.config import load_settings
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.loading import load_settings
+from assistant.config.settings import LlmSection
 from assistant.endpoint_kinds import address_of, model_of
-from assistant.endpoint_settings import EndpointKind, EndpointSection
-from assistant.settings import LlmSection
 from audio.errors import EngineLoadError
 from llm.chat import Token
 
@@ -135,7 +135,7 @@ def test_a_missing_botocore_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_missing_grpcio_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
-    for name in ("llm.grpc_triton", "llm.grpc_channel"):
+    for name in ("llm.triton.grpc", "llm.triton.grpc_channel"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert "pip install 'repartee[grpc]'" in refusal(table_of("grpc", "grpc://127.0.0.1:9"))
 

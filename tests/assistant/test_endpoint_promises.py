@@ -16,10 +16,10 @@ from generate_events import error, last, output, token
 from grpc_server import Hang, Part
 from llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, Wait, chunk
 
-from assistant.config import load_settings
+from assistant.config.endpoint_settings import EndpointKind
+from assistant.config.loading import load_settings
+from assistant.config.settings import LlmSection
 from assistant.endpoint_kinds import model_of
-from assistant.endpoint_settings import EndpointKind
-from assistant.settings import LlmSection
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Token
 from llm.errors import LlmError, LlmRefused
 
@@ -210,7 +210,7 @@ def test_counts_tokens(kind: EndpointKind) -> None:
     finished = heard(kind, body(kind, text="Hi"))[-1]
     assert isinstance(finished, Finished)
     if kind == "grpc":
-        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/test_grpc_triton.py has what they bring
+        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/triton/test_grpc.py has what they bring
         assert finished.completion_tokens is None
         return
     assert finished.prompt_tokens is not None

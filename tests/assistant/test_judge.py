@@ -22,8 +22,8 @@ from virtual_time import run_virtual
 
 from assistant.deeds import Deeds
 from assistant.engines import Engines
-from assistant.turn_end import Estimate, Evidence, Patience
-from assistant.turn_end_priors import PauseHabits
+from assistant.turn_end.estimate import Estimate, Evidence, Patience
+from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId, Words
 from audio.units import MIC_RATE_HZ, Pcm, Samples
@@ -161,7 +161,7 @@ LATER = """
 import sys, wave
 import numpy
 from assistant.judge import Judge, judge_once
-from assistant.turn_end import fitted_turn_end
+from assistant.turn_end.estimate import fitted_turn_end
 from audio.frame import Frame
 from audio.stt import SegmentId
 from audio.units import FRAME_SAMPLES, Samples

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rehearsal import Rehearsal, Says
 
-from assistant import memory as memory_module
+from assistant import write_behind
 from assistant.conversation import Conversation
 from assistant.facts import ReplyBegun, TurnFinished
 from assistant.items import Answered, Item, ItemId, Said
-from assistant.memory import MOST_WAITING, Memory, ResumeError, conversations_folder
+from assistant.memory import Memory, ResumeError, conversations_folder
 from assistant.memory_file import remembered
 from assistant.turn_events import ReplyId
 
@@ -117,7 +116,7 @@ def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> N
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         complaints: list[str] = []
         memory = Memory.create(Path(folder), "one", BEGAN, complaints.append)
-        patch.setattr(memory_module, "RETRY_S", 0.001)
+        patch.setattr(write_behind, "RETRY_S", 0.001)
         left = list(fails)
         patch.setattr(os, "write", _failing(left))
         asyncio.run(write(memory, history(1), history(2)))
@@ -144,39 +143,6 @@ def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
     return failing
 
 
-@pytest.mark.real_time
-@pytest.mark.parametrize("under_way", [False, True])
-def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_way: bool
-) -> None:
-    gate = threading.Event()
-    complaints: list[str] = []
-    monkeypatch.setattr(memory_module, "_begin", lambda _path, _content: gate.wait(10) and None)
-    monkeypatch.setattr(memory_module, "LAST_WRITE_TIMEOUT_S", 0.5)
-
-    async def scene() -> float:
-        loop = asyncio.get_running_loop()
-        memory = Memory.create(tmp_path, "one", BEGAN, complaints.append)
-        try:
-            async with asyncio.TaskGroup() as group:
-                writer = group.create_task(memory.run(), name="memory")
-                await asyncio.sleep(0.05)
-                memory.remember(history(1))
-                if under_way:
-                    await asyncio.sleep(0.05)
-                began_s = loop.time()
-                writer.cancel()
-            return loop.time() - began_s
-        finally:
-            gate.set()
-
-    took_s = asyncio.run(scene())
-    assert complaints == [
-        f"{tmp_path / 'one.jsonl'}: the disk did not answer; the end of the conversation is not kept."
-    ]
-    assert took_s < 0.9
-
-
 def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
 
     async def converse() -> None:
@@ -196,27 +162,18 @@ def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
     asyncio.run(converse())
 
 
-def test_what_waits_is_bounded_and_counted(tmp_path: Path) -> None:
-    async def remember() -> Memory:
-        memory = Memory.create(tmp_path, "one", BEGAN, pytest.fail)
-        memory.remember(history(MOST_WAITING))
-        return memory
-
-    assert asyncio.run(remember()).given_up == MOST_WAITING
-
-
 def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     complaints: list[str] = []
     memory = Memory.create(tmp_path, "one", BEGAN, complaints.append)
-    monkeypatch.setattr(memory_module, "RETRY_S", 0.001)
-    monkeypatch.setattr(memory_module, "MOST_WAITING", 2)
+    monkeypatch.setattr(write_behind, "RETRY_S", 0.001)
+    monkeypatch.setattr(write_behind, "MOST_WAITING", 2)
     monkeypatch.setattr(os, "write", _failing([True]))
     asyncio.run(write(memory, history(3)))
     assert memory.given_up == 4
     assert complaints[0].endswith("set talk.remember = false.")
-    assert complaints[1:] == [f"{memory.path} can be written again; 4 lines are lost."]
+    assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
     assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
 
 
@@ -273,7 +230,7 @@ def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> No
             if isinstance(fact, ReplyBegun | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
                 memory.tell(fact, seen)
-                waiting.append(len(memory._waiting))
+                waiting.append(len(memory._lines._waiting))
         return waiting
 
     assert asyncio.run(told()) == [0, 2, 2, 4]
@@ -287,7 +244,7 @@ def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
         items = history(2)
         memory.tell(ReplyBegun(ReplyId(7, 1), items[3].id, spoken=True), items)
         memory.tell(TurnFinished(replace(record, turn=6)), items)
-        return list(memory._waiting)
+        return list(memory._lines._waiting)
 
     assert asyncio.run(told()) == list(history(2)[:3])
 
@@ -315,7 +272,7 @@ def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_pa
         conversation.restore(memory.items)
         conversation.said(conversation.reserve(), "and now")
         memory.remember(conversation.items)
-        return list(memory._waiting)
+        return list(memory._lines._waiting)
 
     assert asyncio.run(go_on()) == [Said(ItemId("item_19"), "and now", spoken=True)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from assistant.latency import Span
 from assistant.playout_start import PlayoutStart
-from assistant.trace import TurnTrace
+from assistant.trace.turn_trace import TurnTrace
 from audio.units import REPLY_RATE_HZ, ReplySamples
 
 BLOCK = REPLY_RATE_HZ // 100

@@ -10,15 +10,15 @@ from assistant.attempts import PARTLY_HEARD
 from assistant.deeds import Deeds
 from assistant.facts import ReplyCut, UnitSpoken
 from assistant.items import Answered, Said
-from assistant.record import TurnRecord
 from assistant.reply import BROKE_OFF, NOBODY_HEARD
 from assistant.skills import ChangeVolume
+from assistant.trace.record import TurnRecord
 from assistant.turn_events import ReplyId
 from audio.speaker import OnPlayed, WavSpeaker
 from llm.errors import LlmBroken, LlmUnreachable
-from llm.hedging import HedgeBudget
-from llm.router import Router
-from llm.routing import Endpoint, Routing
+from llm.routing.choice import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
 
 TIME = Says(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)

@@ -1,7 +1,7 @@
 """From played samples to heard words."""
 
-from assistant.alignment import align
 from assistant.script import Script
+from assistant.spoken.alignment import align
 from audio.tts import WordMark
 from audio.units import ReplySamples
 

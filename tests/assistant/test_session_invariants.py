@@ -93,7 +93,7 @@ class Watched:
         memory = Memory(Path("nowhere"), "one", "", pytest.fail)
         for _, fact, items in self.rehearsal.seen:
             memory.tell(fact, items)
-        self.kept = list(memory._waiting)
+        self.kept = list(memory._lines._waiting)
 
 
 @dataclass(slots=True)
@@ -243,16 +243,25 @@ def test_open(
 
 @settings(max_examples=40)
 @given(
-    st.integers(2, 12), st.lists(st.integers(0, 11), min_size=1, max_size=4), delays_ms, st.sampled_from([None, 60.0])
+    st.integers(2, 12),
+    st.lists(st.integers(0, 11), max_size=4),
+    delays_ms,
+    st.sampled_from([None, 60.0]),
+    st.integers(0, 1),
 )
-def test_no_spoken_word_is_lost_to_typed_ones(
-    words: int, typed_at: list[int], delay_ms: float, speculate_ms: float | None
+@example(3, [], 900.0, 60.0, 1)
+def test_no_spoken_word_is_lost(
+    words: int, typed_at: list[int], delay_ms: float, speculate_ms: float | None, early_lack: int
 ) -> None:
-    """Typed at any moment of one utterance, also more than once: every word is there once, and answered."""
+    """Typed at any moment of one utterance, also more than once, or asked for early, before the last one was known:
+    every word is there once, and answered."""
     spoken = people([(words, 1)])
     moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
     acts = [Done(at_ms, "type") for at_ms in moments]
-    watched = Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms), acts)
+    turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
+    rehearsal = rehearsed(spoken, acts, turns, delay_ms)
+    rehearsal.transcriber.early_lack = early_lack
+    watched = Watched(rehearsal, acts)
     check(watched)
     said = [item.text for item in watched.performance.conversation.items if isinstance(item, Said) and item.spoken]
     assert " ".join(said) == spoken[0].words

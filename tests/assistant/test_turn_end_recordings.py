@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from assistant.turn_end import Estimate, Evidence, fitted_turn_end
+from assistant.turn_end.estimate import Estimate, Evidence, fitted_turn_end
+from audio.endpointing.prosody import ProsodyTrack
+from audio.endpointing.prosody_features import Prosody, prosody_at
 from audio.frame import Frame
-from audio.prosody import ProsodyTrack
-from audio.prosody_features import Prosody, prosody_at
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroVad
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assistant.floor import Floor
 from assistant.open_turn import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
 from assistant.push_to_talk import TalkKey
-from assistant.turn_end import Estimate, Patience
+from assistant.turn_end.estimate import Estimate, Patience
 from assistant.turn_events import (
     Asked,
     Cancelled,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.latency import STAGES, Share, Stage
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 from assistant.waterfall import CELL_MS, nearest_rank, segments, verdict
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from audio.echo import LEAD_MS, EchoCanceller
+from audio.echo.canceller import LEAD_MS, EchoCanceller
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, s_of_samples
 from bench.echo import reply
 from bench.echo_room import Air, Room

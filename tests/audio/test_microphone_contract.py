@@ -12,7 +12,7 @@ from fake_cards import FakeLibrary, capture, device, run_card
 from virtual_card import write_wav
 from virtual_time import run_virtual
 
-from audio.card_microphone import CardMicrophone
+from audio.card.microphone import CardMicrophone
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.recording import open_recording

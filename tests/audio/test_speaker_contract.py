@@ -10,7 +10,7 @@ import pytest
 from fake_cards import FakeLibrary, device, playback, run_card
 from virtual_time import run_virtual
 
-from audio.card_speaker import CardSpeaker
+from audio.card.speaker import CardSpeaker
 from audio.speaker import Speaker, WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.client_speaker import ClientSpeaker

@@ -222,7 +222,8 @@ def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool
         heard = await listener.hearing.words()
         assert (heard.text, heard.rough) == (text, rough)
 
-    run(engine(path), scene)
+    # The script's weights are few and large: on processors without VNNI their products overflow in eight bits.
+    run(engine(path, compute_type="float32"), scene)
 
 
 @pytest.mark.parametrize(("probability", "frames"), [(0.99, [1000]), (0.05, [1000, 3000])])

@@ -20,8 +20,8 @@ from virtual_card import (
     write_wav,
 )
 
-from audio.card_microphone import CardMicrophone
-from audio.card_speaker import CardSpeaker
+from audio.card.microphone import CardMicrophone
+from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.frame import Frame
 

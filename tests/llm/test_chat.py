@@ -12,18 +12,18 @@ import grpc_server
 import llm_server
 import pytest
 
-from llm.bedrock import BedrockChat
+from llm.aws.bedrock import BedrockChat
+from llm.aws.sagemaker import SageMakerChat
 from llm.chat import PLAIN, ChatModel, ChatOptions
 from llm.chat_template import load_template
 from llm.errors import LlmError
-from llm.grpc_triton import TritonGrpcChat
-from llm.hedging import HedgeBudget
 from llm.openai import OpenAIChat
-from llm.router import Router
-from llm.routing import Endpoint, Routing
-from llm.sagemaker import SageMakerChat
+from llm.routing.choice import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
 from llm.tgi import TgiChat
-from llm.triton import TritonChat
+from llm.triton.generate import TritonChat
+from llm.triton.grpc import TritonGrpcChat
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACED = ChatOptions(traceparent=TRACEPARENT)

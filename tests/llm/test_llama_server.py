@@ -17,10 +17,10 @@ from real_time import WHAT_TIME
 from rich.console import Console
 from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 
-from assistant.config import load_settings
+from assistant.config.loading import load_settings
 from assistant.demo import demo
-from assistant.endpoint_wanted import Wanted
-from assistant.endpoints import add
+from assistant.endpoints.editing import add
+from assistant.endpoints.wanted import Wanted
 from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
 from llm.discovery import discover
 from llm.errors import LlmError, LlmRefused

@@ -33,9 +33,10 @@ from llm_server import (
 )
 from stopwatch import Stopwatch, Took
 
-from llm import http_stream, paced
+from llm import paced
 from llm.chat import ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.http import stream as http_stream
 from llm.openai import OpenAIChat
 
 KEY = "sk-very-secret-key"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.settings import Settings, TraceSection
+from assistant.config.settings import Settings, TraceSection
 from audio.errors import EngineLoadError
 from web.house import open_house
 from web.metrics import Metrics

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from virtual_time import run_virtual
 
 from assistant.latency import Share
-from assistant.record import TracedAnswer, TracedEvent, TurnRecord
+from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
 

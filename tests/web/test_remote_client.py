@@ -17,9 +17,9 @@ from assistant.facts import Fact, Trouble
 from audio.frame import Frame
 from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Samples
-from web.remote_address import address_of
-from web.remote_closing import Ending
-from web.remote_talk import (
+from web.remote.address import address_of
+from web.remote.closing import Ending
+from web.remote.talk import (
     NEVER_SENT,
     NOT_CONNECTED,
     NOT_YET_SENT,
@@ -28,7 +28,7 @@ from web.remote_talk import (
     TOO_SHORT,
     RemoteTalk,
 )
-from web.remote_typed import MOST_WAITING
+from web.remote.typed import MOST_WAITING
 
 REPLY = "resp_1_1"
 LOST = Ending("gone", again=True)
@@ -147,10 +147,24 @@ def test_what_is_typed_without_a_connection_is_said_to_wait_and_sent_with_the_ne
         assert here.troubles == [NOT_YET_SENT]
         here.connected()
         here.talk.type("two")
-        assert here.troubles == [NOT_YET_SENT] * 2
         assert typed(here.sent()) == []
+        assert here.troubles == [NOT_YET_SENT], "the second goes in a moment"
         here.updated()
         assert typed(here.sent()) == ["one", "two", "?"]
+
+    with_here(script)
+
+
+def test_what_is_typed_while_a_connection_begins_is_said_to_wait_if_it_breaks_at_once() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.type("one")
+        assert here.troubles == []
+        here.lost()
+        assert NOT_YET_SENT in here.troubles
+        here.connected()
+        here.updated()
+        assert typed(here.sent()) == ["one", "?"]
 
     with_here(script)
 

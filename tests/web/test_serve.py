@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from assistant.config import ConfigError
-from assistant.settings import DEFAULTS, KEYS, ServerSection
+from assistant.config.loading import ConfigError
+from assistant.config.settings import DEFAULTS, KEYS, ServerSection
 from web.listener import listen
 from web.serve import keep_what_is_loaded, token_of
 
@@ -34,7 +34,7 @@ SCRIPTED = textwrap.dedent(
     import asyncio, os, sys, threading
     from pathlib import Path
     from rich.console import Console
-    from assistant.config import load_settings
+    from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
     from web.house import House
     from web.serve import serve

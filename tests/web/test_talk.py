@@ -17,9 +17,9 @@ from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 from assistant.conversation import Conversation
 from assistant.engines import SessionSettings
 from assistant.items import Answered, Said
-from assistant.record import TurnRecord
-from assistant.recorder import Recorder
 from assistant.session import Session
+from assistant.trace.record import TurnRecord
+from assistant.trace.recorder import Recorder
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns

@@ -15,9 +15,9 @@ from served import ScriptedWorkshop, served, settings_for
 from web_server import Running, running
 from websockets.asyncio.client import connect
 
-from assistant.record import TurnRecord
-from assistant.trace_reading import Record, TraceError
-from assistant.trace_subscription import subscribe
+from assistant.trace.record import TurnRecord
+from assistant.trace_report.reading import Record, TraceError
+from assistant.trace_report.subscription import subscribe
 from web import trace_stream
 from web.trace_stream import MOST_FOLLOWERS, MOST_WAITING
 

@@ -25,7 +25,7 @@ from assistant.facts import (
     WordsPlaced,
 )
 from assistant.items import Answered, Called, ItemId, Returned, Said
-from assistant.record import TurnRecord
+from assistant.trace.record import TurnRecord
 from assistant.turn_events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
 from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession

@@ -1,0 +1,57 @@
+"""[[llm.endpoints]] tables in the text of a config.toml: one more, or one less. Pure; whatever else is there stays."""
+
+from dataclasses import fields
+
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.sources import ENDPOINT_KEYS, ENDPOINTS
+from assistant.config.toml_lines import lines_of_tables
+from assistant.config.words import spelled
+
+_HEADER = f"[[{ENDPOINTS}]]"
+_INSIDE = f"[{ENDPOINTS}."
+"""How the header begins of a table that belongs to the endpoint before it, as its headers."""
+
+_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
+
+
+def table_of(endpoint: EndpointSection) -> str:
+    """The endpoint as TOML, a line for each key that has not its default."""
+    values = {name: getattr(endpoint, name) for name in ENDPOINT_KEYS}
+    lines = [f"{name} = {spelled(value)}" for name, value in values.items() if value != _DEFAULTS[name]]
+    return "\n".join([_HEADER, *lines]) + "\n"
+
+
+def with_table(text: str, endpoint: EndpointSection) -> str:
+    """The text with the endpoint's table at its end, in the text's own kind of line ends."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    before = text if not text or text.endswith("\n") else text + newline
+    return before + (newline if before else "") + table_of(endpoint).replace("\n", newline)
+
+
+def without_table(text: str, index: int) -> str:
+    """The text without its n-th endpoint, counted from 0.
+
+    What goes is the table from its header to its last key, with the tables inside it, and the empty lines before it.
+    Comments before it and after it stay: they may be about something else.
+
+    Raises ValueError where there is no such table.
+    """
+    tables = lines_of_tables(text)
+    headers = [number for number, table in tables if table == _HEADER]
+    if index >= len(headers):
+        raise ValueError(f"there is no {_HEADER} number {index + 1}")
+    lines = text.split("\n")
+    first = headers[index] - 1
+    after = (number - 1 for number, table in tables if number - 1 > first and not table.startswith(_INSIDE))
+    end = next(after, len(lines))
+    while end > first + 1 and _says_nothing(lines[end - 1]):
+        end -= 1
+    while first > 0 and not lines[first - 1].strip():
+        first -= 1
+    while first == 0 and end < len(lines) - 1 and not lines[end].strip():
+        end += 1
+    return "\n".join(lines[:first] + lines[end:])
+
+
+def _says_nothing(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")

@@ -1,0 +1,152 @@
+"""What one setting means and may be, told by the annotation of its field."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+from assistant.config.toml_table import TomlTable
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a key means and may be, as far as its type does not say it.
+
+    Attributes:
+        text: One line, ending in a full stop.
+        unit: Of a number, for the reader.
+        low: Least number allowed.
+        high: Greatest number allowed.
+        zero: Whether 0 is allowed besides low to high.
+        pattern: What a whole string must match; "" is any string.
+        form: The pattern in words: "a language code such as en or de".
+        private: Whether a wrong value may hold a secret, so that no error text repeats it.
+    """
+
+    text: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    zero: bool = False
+    pattern: str = ""
+    form: str = ""
+    private: bool = False
+
+
+Value = bool | int | float | str | Path | TomlTable
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a section.
+
+    Attributes:
+        name: In the section.
+        kind: The type of its value.
+        choices: The only strings allowed; empty: as `about` says.
+        about: What it means and may be.
+    """
+
+    name: str
+    kind: type
+    choices: tuple[str, ...]
+    about: About
+
+    @property
+    def allowed(self) -> str:
+        """What the value may be, to follow "must be"."""
+        about = self.about
+        if self.choices:
+            *most, last = (f'"{choice}"' for choice in self.choices)
+            return f"{', '.join(most)} or {last}" if most else last
+        if self.kind is bool:
+            return "true or false"
+        if issubclass(self.kind, TomlTable):
+            return self.kind.form()
+        if self.kind in (int, float):
+            number = "a whole number" if self.kind is int else "a number"
+            zero = "0 or " if about.zero else ""
+            return f"{zero}{number} from {about.low:.10g} to {about.high:.10g}{about.unit and ' ' + about.unit}"
+        return about.form or "a text"
+
+    def read(self, text: str) -> Value:
+        """The value that an environment variable or a flag spells. Raises ValueError: what is allowed."""
+        raw: object = text
+        if issubclass(self.kind, TomlTable):
+            return self.kind.read(text)
+        if self.kind is bool:
+            raw = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
+        elif self.kind in (int, float):
+            try:
+                raw = self.kind(text)
+            except ValueError:
+                raw = None
+        return self.check(raw)
+
+    def check(self, raw: object) -> Value:
+        """The value, if it may be. Raises ValueError: what is allowed."""
+        if issubclass(self.kind, TomlTable):
+            return self.kind.of(raw)
+        if self._fits(raw):
+            if self.kind is float:
+                assert isinstance(raw, int | float)
+                return float(raw)
+            if self.kind is Path:
+                assert isinstance(raw, str | Path)
+                return _with_home(Path(raw))
+            assert isinstance(raw, bool | int | str)
+            return raw
+        raise ValueError(f"must be {self.allowed}")
+
+    def _fits(self, raw: object) -> bool:
+        if isinstance(raw, bool) or self.kind is bool:
+            return isinstance(raw, bool) and self.kind is bool
+        if isinstance(raw, int | float):
+            return self._number_fits(raw)
+        if isinstance(raw, Path):
+            return self.kind is Path
+        if not isinstance(raw, str) or self.kind not in (str, Path) or "\0" in raw:
+            return False
+        if self.choices:
+            return raw in self.choices
+        return not self.about.pattern or re.fullmatch(self.about.pattern, raw, re.DOTALL) is not None
+
+    def _number_fits(self, number: float) -> bool:
+        about = self.about
+        if self.kind not in (int, float) or (self.kind is int and not isinstance(number, int)):
+            return False
+        assert about.low is not None
+        assert about.high is not None
+        return about.low <= number <= about.high or (about.zero and number == 0)
+
+
+def _with_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("must be a folder's path; nobody's home folder is called that") from None
+
+
+def keys_of(section: type) -> tuple[Key, ...]:
+    """The keys of one section, in order; fields that are no single value (`llm.endpoints`) are left out."""
+    keys = []
+    for name, hint in get_type_hints(section, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            kind, about = get_args(hint)
+            choices = get_args(kind)
+            keys.append(Key(name, str if choices else kind, choices, about))
+    return tuple(keys)
+
+
+class Section:
+    """A section refuses bad values however it is made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError: the key, and what is allowed."""
+        for key in keys_of(type(self)):
+            try:
+                key.check(getattr(self, key.name))
+            except ValueError as error:
+                raise ValueError(f"{key.name} {error}") from None

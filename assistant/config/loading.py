@@ -1,0 +1,179 @@
+"""Where settings come from, lowest first: defaults, config.toml, REPARTEE_ variables, --set flags."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from assistant.config.endpoint_settings import knows
+from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
+from assistant.config.sources import (
+    ENDPOINT_KEYS,
+    ENDPOINTS,
+    LISTS,
+    TOOL_SERVER_KEYS,
+    TOOL_SERVERS,
+    Findings,
+    Given,
+    from_environment,
+    from_file,
+    from_overrides,
+    unknown_variables,
+)
+from assistant.config.words import spelled
+
+SECRETS = frozenset({"REPARTEE_TOKEN"})
+"""Environment variables with our prefix that are no settings."""
+
+
+class ConfigError(Exception):
+    """Settings that cannot be used.
+
+    The text has one line for each problem of the first source that has any: where, which key, what was found,
+    what is allowed. It holds no secret.
+
+    Attributes:
+        problems: The lines.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """`problems`: one line each, for the user; at least one."""
+        # A quoted key or a flag may hold a line break; a problem is one line all the same.
+        self.problems = tuple(" ".join(problem.splitlines()) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in effect.
+
+    Attributes:
+        settings: Checked.
+        origin: Dotted key to where its value comes from: "default", "config.toml:12",
+            "environment REPARTEE_TURN_PROFILE" or "--set"; the endpoints together are "llm.endpoints", the
+            servers of tools "tools.servers".
+        file: The file that was read, if any.
+        keys_at_hand: Those of the variables that endpoints and tool servers name that are set and not empty.
+    """
+
+    settings: Settings
+    origin: Mapping[str, str]
+    file: Path | None
+    keys_at_hand: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """One setting for the screen; `value` spells no secret."""
+
+    key: str
+    value: str
+    origin: str
+
+
+def load_settings(config: Path | None, environ: Mapping[str, str], overrides: Sequence[str]) -> Loaded:
+    """The settings from all sources.
+
+    Args:
+        config: The file asked for; None: config.toml in the working directory, else the project's own.
+        environ: Environment variables.
+        overrides: Each "section.key=value"; later ones win.
+
+    Raises:
+        ConfigError: A source cannot be read, or says something that is not allowed.
+    """
+    file = config if config is not None else _found_file()
+    given: list[Given] = []
+    if file is not None:
+        given += _sound(from_file(file))
+    given += _sound(from_environment(environ))
+    given += _sound(from_overrides(overrides))
+    settings = _merged(given)
+    key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
+    key_variables |= {name for server in settings.tools.servers for name in server.variables}
+    if problems := unknown_variables(environ, SECRETS | key_variables):
+        raise ConfigError(problems)
+    origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}
+    at_hand = frozenset(name for name in key_variables if environ.get(name))
+    return Loaded(settings, MappingProxyType(origin), file, at_hand)
+
+
+def render_effective(loaded: Loaded) -> list[ConfigRow]:
+    """Every setting with its value and origin, in the order of config.toml; never a secret."""
+    rows = []
+    for section in SECTIONS:
+        for dotted in (dotted for dotted in KEYS if dotted.startswith(f"{section}.")):
+            value: object = getattr(getattr(loaded.settings, section), dotted.partition(".")[2])
+            rows.append(ConfigRow(dotted, spelled(value), loaded.origin[dotted]))
+        if ENDPOINTS.startswith(f"{section}."):
+            rows += _endpoint_rows(loaded)
+        if TOOL_SERVERS.startswith(f"{section}."):
+            rows += _tool_server_rows(loaded)
+    return rows
+
+
+def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
+    origin = loaded.origin[ENDPOINTS]
+    if not loaded.settings.llm.endpoints:
+        return [ConfigRow(ENDPOINTS, "[]", origin)]
+    rows = []
+    for index, endpoint in enumerate(loaded.settings.llm.endpoints):
+        for name in (name for name in ENDPOINT_KEYS if knows(endpoint.kind, name)):
+            text = str(getattr(endpoint, name))
+            value = spelled(getattr(endpoint, name))
+            if name == "api_key_env" and text:
+                value += " (set)" if text in loaded.keys_at_hand else " (not set)"
+            if name == "headers" and text != "{}":
+                lacking = [one for one in endpoint.headers.variables if one not in loaded.keys_at_hand]
+                value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
+            if name == "url" and "?" in text:  # some services take their key as a parameter of the address
+                value = spelled(text.partition("?")[0] + "?…")
+            rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))
+    return rows
+
+
+def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
+    origin = loaded.origin[TOOL_SERVERS]
+    if not loaded.settings.tools.servers:
+        return [ConfigRow(TOOL_SERVERS, "[]", origin)]
+    rows = []
+    for index, server in enumerate(loaded.settings.tools.servers):
+        for name in TOOL_SERVER_KEYS:
+            text = str(getattr(server, name))
+            value = spelled(getattr(server, name))
+            if name in {"env", "token_env"} and text:
+                lacking = [one for one in text.split() if one not in loaded.keys_at_hand]
+                value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
+            if name == "url" and "?" in text:
+                value = spelled(text.partition("?")[0] + "?…")
+            if name == "command" and text:  # arguments may hold a secret, although env is the place for it
+                value = spelled(server.argv[0] + " …" * (len(server.argv) > 1))
+            rows.append(ConfigRow(f"{TOOL_SERVERS}[{index}].{name}", value, origin))
+    return rows
+
+
+def _found_file() -> Path | None:
+    package = Path(__file__).parents[1]
+    candidates = [Path("config.toml"), package / "config.toml"]
+    if (package.parent / "pyproject.toml").is_file():  # a checkout; an installed package has others' files beside it
+        candidates.append(package.parent / "config.toml")
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _sound(found: Findings) -> list[Given]:
+    if found.problems:
+        raise ConfigError(found.problems)
+    return found.given
+
+
+def _merged(given: Sequence[Given]) -> Settings:
+    values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for item in given:
+        section, _, name = item.key.partition(".")
+        values[section][name] = item.value
+    sections: dict[str, object] = {}
+    for section in SECTIONS:
+        make_section: Callable[..., object] = type(getattr(DEFAULTS, section))
+        sections[section] = make_section(**values[section])
+    make_settings: Callable[..., Settings] = Settings
+    return make_settings(**sections)

@@ -1,0 +1,296 @@
+"""Reads one source of settings each: a file, the environment, flags. All that is wrong with it is told at once."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assistant.config.endpoint_settings import (
+    KINDS,
+    NEEDED_KEYS,
+    RESERVED,
+    EndpointKind,
+    EndpointSection,
+    foreign,
+    knows,
+    missing,
+)
+from assistant.config.keys import Value, keys_of
+from assistant.config.settings import KEYS, SECTIONS
+from assistant.config.toml_lines import lines_of_keys
+from assistant.config.tool_settings import ToolServerSection
+from assistant.config.words import shown, unknown
+
+ENDPOINTS = "llm.endpoints"
+TOOL_SERVERS = "tools.servers"
+LISTS = {
+    ENDPOINTS: '[{name = "…", url = "https://…", model = "…"}]',
+    TOOL_SERVERS: '[{name = "…", command = "…"}, {name = "…", url = "https://…"}]',
+}
+"""The keys that are lists, of tables in the file, of inline tables elsewhere: these, as they may look."""
+
+PREFIX = "REPARTEE_"
+"""Of every environment variable that is a setting."""
+
+ENDPOINT_KEYS = {key.name: key for key in keys_of(EndpointSection)}
+
+TOOL_SERVER_KEYS = {key.name: key for key in keys_of(ToolServerSection)}
+
+_EVERY_KEY = (*KEYS, *LISTS)
+_VARIABLES = {PREFIX + dotted.replace(".", "_").upper(): dotted for dotted in _EVERY_KEY}
+_FILE_LIMIT_BYTES = 1 << 20
+_make_endpoint: Callable[..., EndpointSection] = EndpointSection
+_make_tool_server: Callable[..., ToolServerSection] = ToolServerSection
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A key's value as a source gives it.
+
+    Attributes:
+        key: Dotted.
+        origin: As in `Loaded.origin`.
+        value: Checked.
+    """
+
+    key: str
+    origin: str
+    value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a source gives, and what is wrong with it: one line each, for the user, without secrets."""
+
+    given: list[Given] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def from_environment(environ: Mapping[str, str]) -> Findings:
+    """What REPARTEE_ variables set; unknown ones are left to `unknown_variables`."""
+    found = Findings()
+    for name, dotted in _VARIABLES.items():
+        if name in environ:
+            _read(dotted, environ[name], f"environment {name}", name, found)
+    return found
+
+
+def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[str]:
+    """A problem for each REPARTEE_ variable that is neither a setting nor one of `secrets`."""
+    names = sorted(name for name in environ if name.startswith(PREFIX) and name not in _VARIABLES)
+    return [f"environment {name}: {unknown(name, _VARIABLES)}" for name in names if name not in secrets]
+
+
+def from_overrides(overrides: Sequence[str]) -> Findings:
+    """What flags set, each "section.key=value"."""
+    found = Findings()
+    for override in overrides:
+        dotted, equals, text = override.partition("=")
+        dotted = dotted.strip()
+        if not equals:
+            found.problems.append("--set: must be section.key=value, as in --set turn.profile=eager")
+        elif dotted not in _EVERY_KEY:
+            found.problems.append(f"--set {dotted}: {unknown(dotted, _EVERY_KEY)}")
+        else:
+            _read(dotted, text, "--set", f"--set {dotted}", found)
+    return found
+
+
+def _read(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
+    """Put the value that `text` spells into `found`."""
+    if dotted in LISTS:
+        _read_list(dotted, text, origin, shown_as, found)
+        return
+    try:
+        found.given.append(Given(dotted, origin, KEYS[dotted].read(text)))
+    except ValueError as error:
+        found.problems.append(f"{shown_as} = {shown(text)}: {error}")
+
+
+def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
+    try:
+        raw: object = tomllib.loads(f"list = {text}").get("list")
+    except (ValueError, RecursionError):  # the text may hold a secret: not repeated
+        found.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
+        return
+    reader = _Reader(origin, shown_as, {}, found)
+    reader.take(dotted, raw)
+
+
+def from_file(file: Path) -> Findings:
+    """What a TOML file sets."""
+    found = Findings()
+    text = _text_of(file, found)
+    if text is None:
+        return found
+    try:
+        table = tomllib.loads(text)
+    except RecursionError:
+        found.problems.append(f"{file}: not valid TOML: nested too deeply")
+    except ValueError as error:
+        found.problems.append(_syntax_problem(file, str(error)))
+    else:
+        _Reader(str(file), str(file), lines_of_keys(text), found).document(table)
+    return found
+
+
+def _text_of(file: Path, found: Findings) -> str | None:
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_FILE_LIMIT_BYTES + 1)
+    except OSError as error:
+        found.problems.append(f"{file}: cannot be read ({error.strerror}); name another file with --config")
+        return None
+    if len(data) > _FILE_LIMIT_BYTES:
+        found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
+        return None
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found.problems.append(f"{file}:{line}: not UTF-8; save the file in that encoding")
+        return None
+
+
+def _syntax_problem(file: Path, what: str) -> str:
+    if place := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", what, re.DOTALL):
+        return f"{file}:{place[2]}: not valid TOML: {place[1]} (column {place[3]})"
+    return f"{file}: not valid TOML: {what}"
+
+
+class _Reader:
+    """Turns parsed TOML into checked values."""
+
+    def __init__(self, origin: str, source: str, lines: Mapping[str, int], found: Findings) -> None:
+        """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `found`: to fill."""
+        self._origin = origin
+        self._source = source
+        self._lines = lines
+        self._found = found
+
+    def document(self, table: Mapping[str, object]) -> None:
+        """Take a whole file."""
+        for section, content in table.items():
+            if section in SECTIONS and isinstance(content, dict):
+                for name, raw in content.items():
+                    self.take(f"{section}.{name}", raw)
+            elif section in SECTIONS:
+                self._problem(section, f"must be a table, begun by a line [{section}]")
+            elif isinstance(content, dict | list):
+                self._problem(f"[{section}]", unknown(section, SECTIONS, "no such section"), at=section)
+            else:
+                self._problem(section, unknown(section, _EVERY_KEY))
+
+    def take(self, dotted: str, raw: object) -> None:
+        """Take one key."""
+        if dotted == ENDPOINTS:
+            self._take_endpoints(raw)
+        elif dotted == TOOL_SERVERS:
+            self._take_tool_servers(raw)
+        elif dotted not in KEYS:
+            self._problem(dotted, unknown(dotted, _EVERY_KEY))
+        else:
+            try:
+                self._give(dotted, KEYS[dotted].check(raw))
+            except ValueError as error:
+                self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
+
+    def _take_endpoints(self, raw: object) -> None:
+        if not isinstance(raw, list):
+            self._problem(ENDPOINTS, f"must be a list of tables, each begun by a line [[{ENDPOINTS}]]")
+            return
+        endpoints: dict[str, EndpointSection] = {}
+        for index, item in enumerate(raw):
+            dotted = f"{ENDPOINTS}[{index}]"
+            endpoint = self._endpoint(dotted, item)
+            if endpoint is None:
+                continue
+            name = f"{dotted}.name"
+            if endpoint.name in RESERVED:
+                problem = "a word of --llm; give the endpoint another name"
+                self._problem(f"{name} = {shown(endpoint.name)}", problem, at=name)
+            elif endpoint.name in endpoints:
+                self._problem(f"{name} = {shown(endpoint.name)}", "taken; each endpoint needs its own name", at=name)
+            endpoints[endpoint.name] = endpoint
+        self._give(ENDPOINTS, tuple(endpoints.values()))
+
+    def _endpoint(self, dotted: str, raw: object) -> EndpointSection | None:
+        if not isinstance(raw, dict):
+            self._problem(dotted, "must be a table with name, url and model")
+            return None
+        kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
+        values: dict[str, Value] = {}
+        for name, value in raw.items():
+            key = ENDPOINT_KEYS.get(name)
+            if key is None or not knows(kind, name):
+                problem = unknown(name, ENDPOINT_KEYS) if key is None else foreign(kind)
+                self._problem(f"{dotted}.{name}", problem)
+                continue
+            try:
+                values[name] = key.check(value)
+            except ValueError as error:
+                seen = "" if key.about.private else f" = {shown(value)}"
+                self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
+        for name in NEEDED_KEYS[kind]:
+            if name not in raw:
+                self._problem(f"{dotted}.{name}", missing(kind), at=dotted)
+        # An unknown or bad key is told above; the endpoint itself is made only of a table that is right.
+        if values.keys() != raw.keys() or not values.keys() >= set(NEEDED_KEYS[kind]):
+            return None
+        try:
+            return _make_endpoint(**values)
+        except ValueError as error:
+            self._problem(dotted, str(error))
+            return None
+
+    def _take_tool_servers(self, raw: object) -> None:
+        if not isinstance(raw, list):
+            self._problem(TOOL_SERVERS, f"must be a list of tables, each begun by a line [[{TOOL_SERVERS}]]")
+            return
+        servers: dict[str, ToolServerSection] = {}
+        for index, item in enumerate(raw):
+            dotted = f"{TOOL_SERVERS}[{index}]"
+            server = self._tool_server(dotted, item)
+            if server is not None and server.name in servers:
+                name = f"{dotted}.name"
+                self._problem(f"{name} = {shown(server.name)}", "taken; each server needs its own name", at=name)
+            elif server is not None:
+                servers[server.name] = server
+        self._give(TOOL_SERVERS, tuple(servers.values()))
+
+    def _tool_server(self, dotted: str, raw: object) -> ToolServerSection | None:
+        if not isinstance(raw, dict):
+            self._problem(dotted, "must be a table with a name and a command or a url")
+            return None
+        problems = len(self._found.problems)
+        values: dict[str, Value] = {}
+        for name, value in raw.items():
+            key = TOOL_SERVER_KEYS.get(name)
+            if key is None:
+                self._problem(f"{dotted}.{name}", unknown(name, TOOL_SERVER_KEYS))
+                continue
+            try:
+                values[name] = key.check(value)
+            except ValueError as error:
+                seen = "" if key.about.private else f" = {shown(value)}"
+                self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
+        if "name" not in raw:
+            self._problem(f"{dotted}.name", "is missing", at=dotted)
+        if len(self._found.problems) > problems:
+            return None
+        try:
+            return _make_tool_server(**values)
+        except ValueError as error:
+            self._problem(dotted, str(error))
+            return None
+
+    def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
+        line = self._lines.get(dotted)
+        self._found.given.append(Given(dotted, f"{self._origin}:{line}" if line else self._origin, value))
+
+    def _problem(self, key: str, what: str, at: str = "") -> None:
+        line = self._lines.get(at or key)
+        self._found.problems.append(
+            f"{self._source}:{line}: {key}: {what}" if line else f"{self._source}: {key}: {what}"
+        )

@@ -1,0 +1,56 @@
+"""How settings and what is wrong with them are put into words."""
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from assistant.config.toml_table import TomlTable
+
+_SECRET_NAME = re.compile(r"(^|_)(api_?key|token|secret|password|authorization|bearer)$")
+_SHOWN_CHARACTERS = 60
+
+
+def spelled(value: object) -> str:
+    """A value as TOML writes it, on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, TomlTable):
+        return str(value)
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", text) + '"'
+
+
+def shown(raw: object) -> str:
+    """A value for an error text: short, on one line."""
+    if isinstance(raw, dict):
+        return "a table"
+    if isinstance(raw, list):
+        return "a list"
+    text = spelled(raw)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 2]}…" + text[0] * (text[0] == '"')
+
+
+def told(config: Path | None) -> str:
+    """The option that names a file of settings again, for the end of a command that is shown; "" without one."""
+    return "" if config is None else f" --config {shlex.quote(str(config))}"
+
+
+def unknown(name: str, known: Iterable[str], what: str = "no such setting") -> str:
+    """What to say of a name that is none of `known`; a secret is told where to go."""
+    leaf = name.rpartition(".")[2]
+    if _SECRET_NAME.search(leaf.lower()):
+        return (
+            "secrets are not read from here; put the key in an environment variable of its own and name that variable "
+            "in api_key_env of the endpoint"
+        )
+    names = list(known)
+    same_leaf = [other for other in names if other.rpartition(".")[2] == leaf]
+    return what + _did_you_mean(same_leaf[:2] or difflib.get_close_matches(name, names, n=1))
+
+
+def _did_you_mean(names: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(names)}?" if names else ""

@@ -1,0 +1,1 @@
+"""`repartee endpoints`: language models found, measured, added and removed."""

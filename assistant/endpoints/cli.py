@@ -1,0 +1,83 @@
+"""The commands `repartee endpoints ...`: language models, measured, added and removed."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.cli_options import Config, Overrides
+
+endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
+
+
+@endpoints.callback(invoke_without_command=True)
+def list_endpoints(  # noqa: PLR0917 - each is an option of the command
+    context: typer.Context,
+    requests: Annotated[
+        int,
+        typer.Option(min=0, max=100, metavar="N", help="Short answers asked of each; 0: none, which costs nothing."),
+    ] = 5,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as an SVG file.")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as a PNG file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+
+    from assistant.config.loading import load_settings
+    from assistant.endpoints.picture import draw
+    from assistant.endpoints.survey import show, survey
+
+    loaded = load_settings(config, os.environ, overrides or [])
+    seen = asyncio.run(survey(loaded, os.environ, requests=requests))
+    if as_json:
+        sys.stdout.write(seen.to_json() + "\n")
+    else:
+        show(seen, loaded.file, config, Console(highlight=False))
+    if svg is not None:
+        draw(seen.configured, svg, "svg")
+    if png is not None:
+        draw(seen.configured, png, "png")
+
+
+@endpoints.command(name="add")
+def add_endpoint(  # noqa: PLR0917 - each is an option of the command
+    name: Annotated[str | None, typer.Argument(help="What to call it; or which of the servers on localhost.")] = None,
+    url: Annotated[str | None, typer.Option(help="Its address; without it, a server on localhost.")] = None,
+    model: Annotated[str | None, typer.Option(help="Which model; without it, the one that is there.")] = None,
+    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
+    kind: Annotated[str, typer.Option(metavar="KIND", help="tgi, triton, grpc, sagemaker or bedrock.")] = "openai",
+    more: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of it; may be repeated.")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Write an endpoint into config.toml, or into --config."""
+    from rich.console import Console
+
+    from assistant.config.loading import load_settings
+    from assistant.endpoints.editing import add
+    from assistant.endpoints.wanted import Wanted, kind_of, more_of
+
+    loaded = load_settings(None, os.environ, []) if config is None else None
+    wanted = Wanted(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
+    asyncio.run(add(wanted, config, loaded, os.environ, Console(highlight=False)))
+
+
+@endpoints.command(name="remove")
+def remove_endpoint(name: Annotated[str, typer.Argument(help="The endpoint's name.")], config: Config = None) -> None:
+    """Take an endpoint out of config.toml, or out of --config."""
+    from rich.console import Console
+
+    from assistant.config.loading import load_settings
+    from assistant.endpoints.editing import remove
+
+    loaded = load_settings(None, os.environ, []) if config is None else None
+    remove(name, config, loaded, os.environ, Console(highlight=False))

@@ -1,0 +1,1 @@
+"""`repartee bench engines`: recognizers and voices, measured on this machine."""

@@ -1,0 +1,59 @@
+"""The commands `repartee bench ...`: measuring on this machine."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.cli_options import Config, Overrides
+
+bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def bench_group() -> None:
+    """Measure on this machine."""
+
+
+@bench.command()
+def engines(  # noqa: PLR0917 - each is an option of the command
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Recordings with labels, JSON lines; without it, the demo's recording."),
+    ] = None,
+    stt: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this recognizer, Whisper model or its folder; may be repeated."),
+    ] = None,
+    tts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each recording is heard, and each sentence said.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where engines.json, .svg and .png go.")] = Path("out"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
+    from rich.console import Console
+
+    from assistant.engine_bench.bench import Bench, measure
+    from assistant.engine_bench.report import as_json as spelled
+    from assistant.engine_bench.report import tables, write
+
+    progress = Console(stderr=True, highlight=False)
+    wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
+    with progress.status("reading the recordings") as status:
+        report = asyncio.run(measure(wanted, status.update))
+    written = write(report, out)
+    if as_json:
+        sys.stdout.write(spelled(report))
+        return
+    console = Console(highlight=False)
+    for table in tables(report):
+        console.print(table, "")
+    console.print(*written, sep="\n", soft_wrap=True)

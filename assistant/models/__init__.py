@@ -1,0 +1,1 @@
+"""`repartee models`: which models a configuration needs, which are at hand, and fetching them."""

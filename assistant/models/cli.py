@@ -1,0 +1,66 @@
+"""The commands `repartee models ...`: which models there are, and fetching them."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from assistant.cli_options import Config, Overrides
+
+models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
+
+
+@models.callback(invoke_without_command=True)
+def list_models(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are neither needed nor at hand.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """The models that the configuration needs: what is at hand, and fetching the rest."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from assistant.config.loading import load_settings
+    from assistant.derived_settings import needs
+    from assistant.models.needs import rows
+
+    settings = load_settings(config, os.environ, overrides or []).settings
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("model", "for", "size", "licence", "where"):
+        table.add_column(heading, overflow="fold")
+    remedies = []
+    for row in rows(needs(settings), everything=everything):
+        style = None if row.at_hand else "yellow" if row.needed else "dim"
+        where = row.where if row.at_hand else "missing" if row.needed else "not at hand"
+        table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
+        if row.needed and not row.at_hand:
+            remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
+    console = Console(highlight=False)
+    console.print(table)
+    if remedies:
+        console.print(Text("\n".join(["", *remedies]), style="yellow"), soft_wrap=True)
+
+
+@models.command()
+def pull(
+    name: Annotated[str | None, typer.Argument(help="Which; without a name, whatever the configuration lacks.")] = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Fetch a model. Nothing else ever downloads one."""
+    from rich.console import Console
+
+    from assistant.config.loading import load_settings
+    from assistant.derived_settings import needs
+    from assistant.models.pull import pull as pull_model
+    from assistant.models.pull import pull_missing
+
+    console = Console(highlight=False)
+    if name is not None:
+        pull_model(name, console)
+    else:
+        pull_missing(needs(load_settings(config, os.environ, overrides or []).settings), console)

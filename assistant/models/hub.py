@@ -1,0 +1,239 @@
+"""The hub's side of a download: what it says of a file, and the file's bytes, checked. Blocking.
+
+huggingface_hub is not used for it: version 2.4 deletes what an interrupted download had, compares no hash of what came
+by plain HTTP, and tries again for long where there is no network. What is needed of the hub is little: a HEAD names the
+commit, the size and the hash, a GET with a range brings the bytes. No token is sent, and nothing about this machine.
+"""
+
+import fcntl
+import hashlib
+import os
+import queue
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import httpx
+
+from assistant.models.catalogue import HubFile, Model
+
+FIRST_ANSWER_S = 2.5
+"""Longest wait for the first answer, name look-up included: without a network, the error comes within 3 s."""
+
+READ_TIMEOUT_S = 15.0
+"""Longest silence inside a download."""
+
+MOST_REDIRECTS = 5
+BLOCK_BYTES = 1 << 18
+
+
+class HubError(Exception):
+    """A file that could not be had.
+
+    Attributes:
+        what: What happened, as a clause.
+        remedy: What to do, as a clause.
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.what = what
+        self.remedy = remedy
+
+
+class NotThereError(HubError):
+    """The hub has no such file, or shows it to nobody without a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the hub says of a file.
+
+    Attributes:
+        file: The file.
+        url: Where its bytes are asked for.
+        size_bytes: Of the whole file.
+        etag: SHA-256 of a large file, git's SHA-1 of a small one; names the file in the cache.
+        commit: The commit that the revision means today.
+    """
+
+    file: HubFile
+    url: str
+    size_bytes: int
+    etag: str
+    commit: str
+
+
+def hub_client() -> httpx.Client:
+    """A client for one pull; the caller closes it."""
+    timeout = httpx.Timeout(READ_TIMEOUT_S, connect=FIRST_ANSWER_S)
+    # Compressed, neither sizes nor ranges would be those of the file.
+    return httpx.Client(timeout=timeout, headers={"user-agent": "repartee", "accept-encoding": "identity"})
+
+
+def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
+    """Ask for every file before the first byte: a missing one is known at once, and all are of one commit.
+
+    Raises:
+        HubError: The hub cannot be reached, or does not have them as they are known.
+    """
+    try:
+        first = _within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
+        return [first, *_ask_on(client, hub, model, first.commit)]
+    except (httpx.TransportError, TimeoutError) as error:
+        raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise HubError(f"{hub} is not the address of a hub", "check HF_ENDPOINT") from error
+
+
+def _ask_on(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
+    """Ask about all files but the first."""
+    for file in model.files[1:]:
+        try:
+            yield _ask(client, hub, model, file, commit)
+        except NotThereError:
+            if not file.optional:
+                raise
+
+
+def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: str) -> Offer:
+    url = httpx.URL(f"{hub}/{model.repository}/resolve/{revision}/{file.path}")
+    commit = ""
+    for _ in range(MOST_REDIRECTS):
+        answer = client.head(url)
+        commit = answer.headers.get("x-repo-commit", commit)
+        # A large file is redirected to a store of bytes, but described before; a renamed repository only redirects.
+        if not answer.has_redirect_location or "x-linked-etag" in answer.headers:
+            break
+        url = url.join(answer.headers["location"])
+    if answer.status_code in {401, 403, 404}:
+        what = f"{hub} has no {model.repository}/{file.path} (status {answer.status_code})"
+        raise NotThereError(what, "check the name")
+    if answer.status_code >= 400:
+        raise HubError(f"{hub} answers with status {answer.status_code}", "pull it again later")
+    etag = (answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")).removeprefix("W/").strip('"')
+    size = answer.headers.get("x-linked-size") or answer.headers.get("content-length", "")
+    # Tag and commit become names of files: nothing but a hash is taken.
+    if not (_is_hash(etag) and size.isdecimal() and _is_hash(commit)):
+        raise HubError(f"{hub} does not answer as a hub does", "check HF_ENDPOINT and the proxy")
+    if file.size_bytes not in {None, int(size)} or (file.sha256 and len(etag) == 64 and etag != file.sha256):
+        raise HubError(f"{file.path} on {hub} is not the file that is known", "update this program")
+    return Offer(file, str(url), int(size), etag, commit)
+
+
+def _is_hash(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
+
+
+def _within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
+    """What `ask` says, or TimeoutError: a name look-up without a network can hang for long, and cannot be stopped."""
+    answers: queue.SimpleQueue[Offer | Exception] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(ask())
+        except Exception as error:  # noqa: BLE001  # raised again below, in the caller's thread
+            answers.put(error)
+
+    threading.Thread(target=run, name="hub", daemon=True).start()
+    try:
+        answer = answers.get(timeout=limit_s)
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[[int], None]) -> None:
+    """Bring a file's bytes into `part`, after those that are there already, and check the whole.
+
+    Args:
+        client: Of `hub_client`.
+        offer: What to bring.
+        part: Kept where the connection ends early, so that the next pull goes on; removed where the file is wrong.
+        on_bytes: Told how many bytes more there are; negative where some had to be thrown away.
+
+    Raises:
+        HubError: It could not be brought, or is not what the hub promised.
+        OSError: It could not be written.
+    """
+    with part.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise HubError("another pull of it is under way", "wait for it") from error
+        if file.tell() > offer.size_bytes:
+            _empty(file)
+        on_bytes(file.tell())
+        _fill(client, offer, file, on_bytes)
+        file.flush()
+        if (wrong := _difference(part, offer)) is not None:
+            part.unlink()
+            raise HubError(f"what came for {offer.file.path} has {wrong} and was removed", "pull it again")
+
+
+def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
+    """Ask again where the connection ended early, as long as each try brings something."""
+    while (had_bytes := file.tell()) < offer.size_bytes:
+        cause: Exception | None = None
+        try:
+            _stream(client, offer, file, on_bytes)
+        except httpx.HTTPError as error:
+            cause = error
+        if file.tell() <= had_bytes:
+            megabytes = f"{file.tell() / 1e6:.1f} of {offer.size_bytes / 1e6:.1f} MB"
+            raise HubError(f"the connection ended after {megabytes}", "pull it again to go on from there") from cause
+
+
+def _stream(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
+    had_bytes = file.tell()
+    headers = {"range": f"bytes={had_bytes}-"} if had_bytes else {}
+    with client.stream("GET", offer.url, headers=headers, follow_redirects=True) as answer:
+        if answer.status_code >= 400:
+            raise HubError(f"{offer.file.path} is answered with status {answer.status_code}", "pull it again later")
+        goes_on = answer.headers.get("content-range", "").startswith(f"bytes {had_bytes}-")
+        if had_bytes and not (answer.status_code == 206 and goes_on):  # it began anew: so do we
+            _empty(file)
+            on_bytes(-had_bytes)
+        for block in answer.iter_raw():  # as they come: gathered into larger ones, the last would be lost with a cut
+            file.write(block)
+            on_bytes(len(block))
+            if file.tell() > offer.size_bytes:
+                return  # too long: never right, however it goes on
+
+
+def _empty(file: BinaryIO) -> None:
+    file.seek(0)
+    file.truncate()
+
+
+def _difference(path: Path, offer: Offer) -> str | None:
+    """How a file differs from what was offered; None: not at all."""
+    size_bytes = path.stat().st_size
+    if size_bytes != offer.size_bytes:
+        return f"{size_bytes} bytes in place of {offer.size_bytes}"
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if offer.file.sha256 not in {None, sha256}:
+        return "another hash than is known"
+    if offer.etag != (sha256 if len(offer.etag) == 64 else git_hash(path)):
+        return "another hash than the hub says"
+    return None
+
+
+def git_hash(path: Path) -> str:
+    """The name that git gives a file's contents: how the hub names small files."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def hub_address() -> str:
+    """HF_ENDPOINT, or the public hub."""
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")

@@ -1,0 +1,236 @@
+"""Which models a configuration needs, and which are at hand. Looks at the disk; fetches nothing."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.models.catalogue import (
+    MODELS,
+    SMART_TURN,
+    VOICE_OF_LANGUAGE,
+    Kind,
+    Model,
+    is_hub_name,
+    named,
+    piper_voice,
+)
+
+_OF_A_WHISPER_FOLDER = ("config.json", "tokenizer.json", "model.bin")
+
+
+class ModelError(Exception):
+    """A model that is unknown or cannot be fetched. The text is one sentence: what, where, and what to do next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A model that the configuration needs.
+
+    Attributes:
+        name: As the configuration has it: a name of the catalogue, or a path.
+        kind: What it must be.
+        purpose: What for, for the screen.
+        key: The setting that names it; "" where none does.
+        language: That it must know, as the configuration has it; "" where any will do.
+    """
+
+    name: str
+    kind: Kind
+    purpose: str
+    key: str = ""
+    language: str = ""
+
+    @property
+    def model(self) -> Model | None:
+        """What the catalogue knows of it; None for a path and for an unknown name."""
+        model = None if is_path(self.name) else named(self.name)
+        return model if model is not None and model.kind == self.kind else None
+
+    @property
+    def unfit(self) -> str:
+        """What to do about a model that does not know the language; "" where it does, or nobody can tell."""
+        if not self.language or self.model is None or self.model.covers(self.language):
+            return ""
+        other = self.model.multilingual
+        return f'{self.name} knows English only: set {self.key} = "{other}", then repartee models pull {other}'
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A line of `repartee models`, ready to be shown.
+
+    Attributes:
+        name: Name or path.
+        purpose: What for; "" where the configuration does not need it.
+        size: As in "148 MB"; "" where it is not known.
+        licence: "" where it is not known.
+        where: The place on the disk, or "missing: ..." with the remedy.
+        at_hand: Whether it is there.
+        needed: Whether the configuration needs it.
+    """
+
+    name: str
+    purpose: str
+    size: str
+    licence: str
+    where: str
+    at_hand: bool
+    needed: bool
+
+
+def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, voice: str) -> list[Need]:
+    """What the settings `assistant.language`, `stt.engine`, `stt.model`, `tts.engine` and `tts.voice` need.
+
+    An engine `auto` needs the model of its best engine, but does without.
+    """
+    needs = []
+    if stt_engine in {"auto", "faster-whisper"}:
+        needs.append(Need(stt_model, "whisper", "speech to text", "stt.model", language))
+    if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
+        of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
+        if voice or of_language or tts_engine == "piper":
+            needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
+    needs.append(Need(SMART_TURN.name, "smart-turn", "when a turn is over"))
+    return needs
+
+
+def is_piper_voice(voice: str) -> bool:
+    """Whether a value of `tts.voice` is for Piper (en_US-ljspeech-medium, a path) and not for espeak-ng (en-us)."""
+    return is_path(voice) or piper_voice(voice) is not None
+
+
+def at_hand(need: Need) -> Path | None:
+    """Where it lies on this machine, complete; None if it does not, or does not know the language.
+
+    Returns:
+        For a Whisper model its folder, for anything else its ONNX file.
+    """
+    if is_path(need.name):
+        path = Path(need.name).expanduser()
+        return None if _lacking(path, need.kind) else path
+    model = need.model
+    return None if model is None or need.unfit else installed(model)
+
+
+def installed(model: Model) -> Path | None:
+    """Where a model of the catalogue lies on this machine, complete; None if it does not. As `at_hand`."""
+    if model.kind == "whisper":
+        return next((folder for folder in _snapshots(model) if _is_complete(model, folder)), None)
+    folder = folder_of(model.kind)
+    return folder / model.files[-1].name if _is_complete(model, folder) else None
+
+
+def missing(need: Need) -> str:
+    """Why a model is not at hand, and the remedy: "missing: repartee models pull base.en"."""
+    if is_path(need.name):
+        path = Path(need.name).expanduser()
+        what = f"{path} lacks {_lacking(path, need.kind)}" if path.exists() else f"there is no {path}"
+        return f"missing: {what}; correct {need.key}" if need.key else f"missing: {what}"
+    if need.unfit:
+        return f"missing: {need.unfit}"
+    if need.model is not None:
+        return f"missing: repartee models pull {need.name}"
+    known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
+    wrong = f"{need.key} = {need.name!r} is not known" if need.name else f"{need.key} is empty"
+    return f"missing: {wrong}; known are {known}, or give a path"
+
+
+def rows(needs: Sequence[Need], *, everything: bool = False) -> list[ModelRow]:
+    """The lines of `repartee models`: what is needed first, then what else is at hand.
+
+    Args:
+        needs: Of `needed`.
+        everything: Whether models that are neither needed nor at hand are listed, too.
+    """
+    lines = [_row(need, needed=True) for need in needs]
+    names = {need.name for need in needs}
+    others = [_row(Need(name, model.kind, ""), needed=False) for name, model in MODELS.items() if name not in names]
+    return lines + [line for line in others if everything or line.at_hand]
+
+
+def _row(need: Need, *, needed: bool) -> ModelRow:
+    place, model = at_hand(need), need.model
+    return ModelRow(
+        need.name,
+        need.purpose,
+        size_text(model.size_mb) if model and model.size_mb else "",
+        model.licence if model else "",
+        str(place) if place else missing(need),
+        place is not None,
+        needed,
+    )
+
+
+def size_text(size_mb: float) -> str:
+    """A size as people read it: "8.7 MB", "148 MB", "1.6 GB"."""
+    if size_mb >= 1000:
+        return f"{size_mb / 1000:.1f} GB"
+    return f"{size_mb:.0f} MB" if size_mb >= 10 else f"{size_mb:.1f} MB"
+
+
+def is_path(name: str) -> bool:
+    """Whether a configured name means a file or a folder of this machine; owner/name does where there is one."""
+    if is_hub_name(name):
+        return Path(name).exists()
+    return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith(".onnx")
+
+
+# ---- places ----
+
+
+def folder_of(kind: Kind) -> Path:
+    """Where models of a kind are kept: Whisper's in the Hugging Face cache, all others in our own data folder."""
+    if kind == "whisper":
+        return _hub_cache()
+    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(home).expanduser() / "repartee" / ("voices" if kind == "piper" else "turns")
+
+
+def cache_folder_of(model: Model) -> Path:
+    """A repository's folder in the Hugging Face cache, as its documentation lays it out."""
+    return _hub_cache() / f"models--{model.repository.replace('/', '--')}"
+
+
+def _hub_cache() -> Path:
+    """As huggingface_hub finds it; read anew each time, and without the 100 ms of importing it."""
+    given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    if given:
+        return Path(given).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("HF_HOME") or f"{cache}/huggingface").expanduser() / "hub"
+
+
+def _snapshots(model: Model) -> Iterator[Path]:
+    """The commits of a repository that are in the cache: the revision's own first, then any other."""
+    folder = cache_folder_of(model)
+    try:
+        own = (folder / "refs" / model.revision).read_text(encoding="utf-8").strip()
+        yield folder / "snapshots" / own
+    except (OSError, UnicodeError):
+        pass  # fetched by commit, or not at all
+    try:
+        yield from sorted((folder / "snapshots").iterdir())
+    except OSError:
+        return
+
+
+def _is_complete(model: Model, folder: Path) -> bool:
+    return all(_is_whole(folder / file.name, file.size_bytes) for file in model.files if not file.optional)
+
+
+def _is_whole(path: Path, size_bytes: int | None) -> bool:
+    """Whether a file is there with its size. Hashes are for fetching: reading 1.6 GB at each start is too slow."""
+    try:
+        found_bytes = path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return False
+    return found_bytes > 0 if size_bytes is None else found_bytes == size_bytes
+
+
+def _lacking(path: Path, kind: Kind) -> str:
+    """The file that a path lacks to be a model of a kind; "" if none."""
+    if kind == "whisper":
+        return next((name for name in _OF_A_WHISPER_FOLDER if not _is_whole(path / name, None)), "")
+    wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
+    return next((file.name for file in wanted if not _is_whole(file, None)), "")

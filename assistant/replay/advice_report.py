@@ -1,0 +1,60 @@
+"""Advice as text: sentences a person can act on, or JSON. Pure."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from assistant.replay.advice import LEAST_GAIN_MS, Advice, Finding
+from assistant.trace_report.statistics import LEVEL, Estimate, Share
+from assistant.trace_report.text import spelled_share
+
+LEADS = {
+    "measured": "decided again",
+    "at most": "at most, had it taken no time",
+    "cannot tell": "cannot tell yet",
+}
+"""How far a gain is known."""
+
+
+def advice_lines(advice: Advice) -> Iterator[str]:
+    """What to do, the stage that costs most first."""
+    yield f"{advice.turns:,} turns with a response latency, {advice.replayed:,} turns decided again"
+    tail = advice.tail
+    if tail is None:
+        yield "cannot tell which stage makes slow turns slow: 20 turns are needed to have a slow tail"
+    else:
+        yield (
+            f"slow turns are slow by {tail.stage}: in the slowest {tail.turns:,}, from {tail.from_ms:.0f} ms, it "
+            f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
+        )
+    if not advice.findings:
+        yield f"nothing that a setting would gain {LEAST_GAIN_MS:g} ms by"
+    for finding in advice.findings:
+        yield ""
+        yield from _finding(finding)
+    yield ""
+    yield f"gains with {LEVEL:.0%} intervals; ?: too few turns for that percentile"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"{finding.stage}  {', '.join(finding.keys) or 'no key'}"
+    yield f"  {finding.says}"
+    if finding.gain:
+        gains = ", ".join(f"p{percent} {_spelled(gain)}" for percent, gain in finding.gain.items())
+        yield f"  gain, {LEADS[finding.certainty]}: {gains}, of {finding.turns:,} turns"
+    if finding.cut_ins is not None:
+        was, now = finding.cut_ins
+        yield f"  cut-ins: was {_share(was)}, would be {_share(now)}"
+
+
+def advice_json(advice: Advice) -> str:
+    """Everything."""
+    return json.dumps(asdict(advice), indent=2, ensure_ascii=False) + "\n"
+
+
+def _spelled(gain: Estimate) -> str:
+    return f"{gain.value:.0f} ms ({gain.low:.0f} to {gain.high:.0f}{'' if gain.enough else '?'})"
+
+
+def _share(share: Share | None) -> str:
+    return "none" if share is None else spelled_share(share)

@@ -1,0 +1,45 @@
+"""What `repartee trace replay` and `repartee trace advise` do: read, have it decided again or weighed, and print."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from assistant.replay import report as replay_report
+from assistant.replay.advice import advice
+from assistant.replay.advice_report import advice_json, advice_lines
+from assistant.replay.conversations import gathered
+from assistant.replay.conversations import replay as replay_traces
+from assistant.trace_report.commands import warn
+from assistant.trace_report.reading import TraceError, trace_files
+
+
+def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *, as_json: bool) -> None:
+    """All turns, decided with other settings. Raises TraceError."""
+    found = replay_traces(trace_files(paths), overrides, warn)
+    if not found.figures.turns:
+        raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths]))
+    if as_json:
+        sys.stdout.write(replay_report.as_json(found))
+        return
+    _show_lines(replay_report.headline(found), console)
+    console.print("", replay_report.comparison(found.figures), "")
+    _show_lines(replay_report.sentences(found.figures), console)
+
+
+def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
+    """What the traces say about settings. Raises TraceError."""
+    found = advice(gathered(trace_files(paths), warn))
+    if not found.turns:
+        raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
+    if as_json:
+        sys.stdout.write(advice_json(found))
+    else:
+        _show_lines(advice_lines(found), console)
+
+
+def _show_lines(lines: Iterable[str], console: Console) -> None:
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)

@@ -1,0 +1,104 @@
+"""From traces on disk to replays: conversation by conversation, so that memory holds one at a time."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from assistant.replay.advice import TRIED, Evidence, Weighed, weighed
+from assistant.replay.course import Change
+from assistant.replay.figures import figures
+from assistant.replay.report import Replay
+from assistant.replay.settings import change_of
+from assistant.replay.turns import Conversation, Replayed, conversation_of
+from assistant.trace_report.facts import facts_of
+from assistant.trace_report.figures import Tally
+from assistant.trace_report.reading import Record, read_records, understood
+
+MOST_TURNS = 100_000
+MOST_REPLAYED = 1_000
+"""Advice is given from the latest turns: older ones were held with other settings, and a replay takes some 10 ms."""
+
+
+def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str], None]) -> Replay:
+    """Every turn, decided with other settings. Raises TraceError."""
+    change = change_of(overrides)
+    turns: list[Replayed] = []
+    disagree: list[tuple[str, int]] = []
+    held = left_out = 0
+    for records in _by_conversation(files, warn):
+        conversation, replayed = _replayed(records, [change])
+        left_out += conversation.left_out
+        held += bool(conversation.records)
+        disagree += [(conversation.name, turn) for turn in conversation.disagree]
+        turns += [found for (found,) in replayed]
+    return Replay(tuple(overrides), held, left_out, tuple(disagree), figures(turns), tuple(turns))
+
+
+def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> Evidence:
+    """What advice is given from: facts of the latest turns, and these turns decided with every setting of TRIED.
+
+    Raises TraceError.
+    """
+    tally = Tally()
+    turns: deque[Weighed] = deque(maxlen=MOST_TURNS)
+    latest = _Latest()
+    for records in _by_conversation(files, warn):
+        for record in records:
+            weight = understood(lambda record: _counted(tally, record), record)
+            if weight is not None:
+                turns.append(weight)
+        latest.add(records)
+    replays: deque[tuple[Replayed, ...]] = deque(maxlen=MOST_REPLAYED)
+    changes = [change_of(tried) for tried in TRIED]
+    for records in latest.conversations:
+        conversation, replayed = _replayed(records, changes)
+        if not conversation.disagree:
+            replays.extend(replayed)
+    return Evidence(tally.figures(), tuple(turns), tuple(replays))
+
+
+@dataclass(slots=True)
+class _Latest:
+    """The conversations that hold the latest turns to be replayed, MOST_REPLAYED of them and no more than it takes."""
+
+    conversations: deque[list[Record]] = field(default_factory=deque)
+    _turns: int = 0
+
+    def add(self, records: list[Record]) -> None:
+        """One more; one without anything to be replayed does not count."""
+        if _spoken(records):
+            self.conversations.append(records)
+            self._turns += _spoken(records)
+        while self.conversations and self._turns - _spoken(self.conversations[0]) >= MOST_REPLAYED:
+            self._turns -= _spoken(self.conversations.popleft())
+
+
+def _spoken(records: Sequence[Record]) -> int:
+    return sum(bool(record.get("told")) and record["speech_end_ms"] is not None for record in records)
+
+
+def _counted(tally: Tally, record: Record) -> Weighed | None:
+    """The turn is counted; None where it has no latency."""
+    facts = facts_of(record)
+    tally.add(record["conversation"], facts)
+    return weighed(record) if facts.latency_ms is not None and facts.stages_ms else None
+
+
+def _replayed(records: list[Record], changes: Sequence[Change]) -> tuple[Conversation, list[tuple[Replayed, ...]]]:
+    def made(_first: Record) -> tuple[Conversation, list[tuple[Replayed, ...]]]:
+        conversation = conversation_of(records)
+        return conversation, list(conversation.replayed(changes))
+
+    return understood(made, records[0])
+
+
+def _by_conversation(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[list[Record]]:
+    for path in files:
+        for _, group in groupby(read_records([path], warn), key=_name):
+            yield list(group)
+
+
+def _name(record: Record) -> str:
+    return str(record["conversation"])

@@ -1,0 +1,118 @@
+"""A replay as text: a table, sentences, JSON. Pure."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from rich.table import Table
+
+from assistant.replay.figures import COMPARED, Pair, ReplayFigures
+from assistant.replay.turns import Replayed
+from assistant.trace_report.statistics import LEVEL, Share, least_turns
+from assistant.trace_report.text import plain_table, spelled_share
+
+ASSUMED = {
+    "words": "words take as long, and say the same, as when they were asked for nearest to that moment",
+    "judgement": "a silence is judged as it was, at another moment of it",
+    "fixed silence": "a silence that nobody judged is waited for as long as the profile says",
+    "answer": "an answer takes as long from its words to its first sound, and sounds as it did",
+    "silence after the end": "nobody speaks after the end of the trace",
+}
+"""What had to be made up, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What is told of a replay.
+
+    Attributes:
+        changes: The settings that were tried, as they were given; () the recorded ones.
+        left_out: Turns that hold nothing to be replayed.
+        disagree: (conversation, turn) where the record says otherwise than the replay with its own settings.
+    """
+
+    changes: tuple[str, ...]
+    conversations: int
+    left_out: int
+    disagree: tuple[tuple[str, int], ...]
+    figures: ReplayFigures
+    turns: tuple[Replayed, ...]
+
+
+def headline(replay: Replay) -> Iterator[str]:
+    """What was replayed, and whether it can be trusted."""
+    turns, conversations = replay.figures.turns, replay.conversations
+    what = f"{_number(turns, 'spoken turn')} of {_number(conversations, 'conversation')}"
+    if replay.changes:
+        yield f"{what}, decided with {' '.join(replay.changes)}: {replay.figures.changed:,} otherwise than recorded"
+    else:
+        yield f"{what}, decided again with the settings that were in effect"
+    if replay.disagree:
+        which = ", ".join(f"{turn} of {name}" for name, turn in replay.disagree[:5])
+        yield f"not as recorded   {_number(len(replay.disagree), 'turn')}: {which}; do not rely on what follows"
+    else:
+        yield "with its own settings every turn is decided as recorded"
+    if replay.left_out:
+        yield f"left out          {_number(replay.left_out, 'turn')}: without what turn taking was told, or after a gap"
+
+
+def comparison(figures: ReplayFigures) -> Table:
+    """Latency and wait, as they were and as they would have been."""
+    table = plain_table("ms", "", "", "turns", "was", "now", "change")
+    for name, pair in (
+        ("response latency", figures.latency),
+        ("endpoint wait", figures.wait),
+        ("voice until stopped", figures.yielded),
+    ):
+        if pair is not None:
+            _rows(table, name, pair)
+    return table
+
+
+def _rows(table: Table, name: str, pair: Pair) -> None:
+    for percent in COMPARED:
+        change = pair.change[percent]
+        numbers = f"{pair.was[percent]:.0f}", f"{pair.now[percent]:.0f}"
+        spelled = f"{change.value:+.0f} ({change.low:+.0f} to {change.high:+.0f}{'' if change.enough else '?'})"
+        shown = (name, f"{pair.turns:,}") if percent == COMPARED[0] else ("", "")
+        table.add_row(shown[0], f"p{percent}", shown[1], *numbers, spelled)
+
+
+def sentences(figures: ReplayFigures) -> Iterator[str]:
+    """What people would have noticed, what it would have cost, and what had to be assumed."""
+    for title, was, now in (
+        ("cut-ins", figures.was.cut_ins, figures.now.cut_ins),
+        ("interruptions", figures.was.interruptions, figures.now.interruptions),
+    ):
+        yield f"{title:<16}  was {_share(was)}, now {_share(now)}"
+    vain = f"was {figures.was.in_vain:,}, now {figures.now.in_vain:,}"
+    yield f"answers in vain   {vain}; words asked for {figures.was.asked:,} times, now {figures.now.asked:,}"
+    if figures.joined:
+        yield f"joined            {_number(figures.joined, 'turn')} would have gone on into the next"
+    for what, turns in figures.assumed.items():
+        yield f"assumed           in {_number(turns, 'turn')}: {ASSUMED[what]}"
+    yield f"                  in brackets: {LEVEL:.0%} intervals; ?: fewer turns than p95 needs ({least_turns(95)})"
+
+
+def as_json(replay: Replay) -> str:
+    """Everything, turn by turn."""
+    plain = asdict(replay)
+    for turn in plain["turns"]:
+        turn["assumed"] = sorted(turn["assumed"])
+    return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+
+def _share(found: Share | None) -> str:
+    return "none" if found is None else spelled_share(found)
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def nothing_to_replay(names: Sequence[str]) -> str:
+    """Why there is no figure."""
+    return (
+        f"{', '.join(names)}: no turn that can be replayed: a trace needs `told`, which this version writes; "
+        f"hold a conversation with it first."
+    )

@@ -1,0 +1,65 @@
+"""Which settings can be replayed, and what they change: pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assistant.config.keys import Value
+from assistant.config.settings import PROFILE_HANGOVER_MS, Profile, Settings, TurnSection
+from assistant.config.sources import from_overrides
+from assistant.derived_settings import PATIENCE, stuck_after_s
+from assistant.replay.course import Change
+from assistant.trace_report.reading import TraceError
+from assistant.turn_settings import TurnSettings
+
+REPLAYABLE = (
+    "turn.profile",
+    "turn.hangover_ms",
+    "turn.speculate_after_ms",
+    "turn.interrupt_after_ms",
+    "turn.max_turn_s",
+    "turn.stuck_after_s",
+)
+"""What only changes decisions about what was heard. All else changes what is heard, or how fast it is worked on."""
+
+
+def change_of(overrides: Sequence[str]) -> Change:
+    """What `--set` flags make of the settings that were in effect. None of them: nothing.
+
+    Raises:
+        TraceError: One cannot be replayed, or is not allowed.
+    """
+    found = from_overrides(overrides)
+    if found.problems:
+        raise TraceError("; ".join(found.problems))
+    given: dict[str, Value] = {}
+    for item in found.given:
+        if item.key not in REPLAYABLE or isinstance(item.value, tuple):
+            raise TraceError(
+                f"{item.key} cannot be replayed: a trace has what was heard and how long the work took, and only "
+                f"decisions can be made again. These can: {', '.join(REPLAYABLE)}."
+            )
+        given[item.key.removeprefix("turn.")] = item.value
+    return lambda settings: _changed(settings, given)
+
+
+def profile_of(settings: TurnSettings) -> Profile:
+    """The profile that was in effect; balanced where silences were of fixed length."""
+    return next((name for name, patience in PATIENCE.items() if patience == settings.patience), "balanced")
+
+
+def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:
+    rest = {name: value for name, value in given.items() if name not in ("profile", "hangover_ms")}
+    if "speculate_after_ms" in rest:
+        rest["speculate_after_ms"] = rest["speculate_after_ms"] or None  # type: ignore[assignment]
+    if isinstance(stuck_s := rest.get("stuck_after_s"), float):  # with the usual limits: a trace does not hold them
+        rest["stuck_after_s"] = stuck_after_s(Settings(turn=TurnSection(stuck_after_s=stuck_s)))
+    changed = replace(settings, **rest)  # type: ignore[arg-type]
+    hangover_ms = given.get("hangover_ms", 0)
+    fixed_ms = hangover_ms if isinstance(hangover_ms, int) else 0
+    if fixed_ms:
+        return replace(changed, hangover_ms=float(fixed_ms), patience=None)
+    if not {"profile", "hangover_ms"} & given.keys():
+        return changed
+    named = given.get("profile")
+    profile = next((name for name in PATIENCE if name == named), profile_of(settings))
+    return replace(changed, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])

@@ -1,0 +1,229 @@
+"""Every turn of a conversation, as it was and with other settings: latencies, endpoints, cut-ins. Pure.
+
+Latencies are the recorded ones, moved: by how much sooner or later the answer would have been heard, less how much its
+speech would have ended elsewhere. What an answer takes from its words to its first sound, and from the moment it may be
+heard to being heard, is the recorded turn's own, and taken to stay the same.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from assistant.replay.course import Assumed, Change, Course, Given, Pace, Span
+from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
+from assistant.replay.world import run
+from assistant.trace.told import told_of
+from assistant.trace_report.facts import CUT_IN_MS
+from assistant.trace_report.reading import Record
+from assistant.turn_events import Endpoint, NothingSaid
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.units import Samples, ms_of_samples, samples_of_ms
+
+NEVER = 1 << 60
+"""Where the turn after the last one begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a turn.
+
+    Attributes:
+        wait_ms: From the end of speech to the last decision that it was over; None: none fell before the next turn.
+        latency_ms: Of its answer; None without one that was heard.
+        cut_ins: Answers that began before the person had finished: taken back, or interrupted within CUT_IN_MS.
+        interruptions: Answers that a voice cut off, such cut-ins included.
+        yielded_ms: From the beginning of the voice that interrupted the answer until it stopped; None: none did.
+        given: Answers that were given, those included that were taken back.
+        answered: Whether one was, in the end.
+        attempts: How often words were asked for.
+        in_vain: Answers that were begun and not given, or taken back.
+    """
+
+    wait_ms: float | None
+    latency_ms: float | None
+    cut_ins: int
+    interruptions: int
+    yielded_ms: float | None
+    given: int
+    answered: bool
+    attempts: int
+    in_vain: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A turn, twice.
+
+    Attributes:
+        was: As recorded.
+        now: With the other settings.
+        same: Every decision fell at the same sample.
+        assumed: What had to be made up.
+    """
+
+    conversation: str
+    turn: int
+    was: Outcome
+    now: Outcome
+    same: bool
+    assumed: frozenset[Assumed]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The records of one conversation that can be replayed, with what they were told.
+
+    Attributes:
+        records: By turn.
+        left_out: Turns that cannot be: they were written before this was recorded, or lie behind a gap.
+        settings: That were in effect, in order.
+        disagree: Turns whose record says otherwise than the replay of it.
+    """
+
+    name: str
+    records: Mapping[int, Record]
+    left_out: int
+    settings: tuple[TurnSettings, ...]
+    disagree: tuple[int, ...]
+    _recorded: Recorded = field(default_factory=lambda: Recorded([]))
+
+    def replayed(self, changes: Sequence[Change]) -> Iterator[tuple[Replayed, ...]]:
+        """Every turn in which somebody spoke, once for each of the other settings."""
+        paces = {turn: pace_of(record) for turn, record in self.records.items()}
+        usual = _usual([pace for pace in paces.values() if pace is not None])
+        for span, before in _spans(self._recorded):
+            record = self.records.get(span.turn)
+            if record is None:
+                continue  # it was open when the trace ended
+            pace = paces[span.turn] or usual
+            was = run(self._recorded, before, span, lambda settings: settings, pace)
+            place = _Placed(record, was)
+            courses = [run(self._recorded, before, span, change, pace) for change in changes]
+            yield tuple([place.replayed(self.name, now, span) for now in courses])
+
+
+def conversation_of(records: Sequence[Record]) -> Conversation:
+    """What can be replayed of one conversation's records, as they lie in their file. Raises KeyError, ValueError."""
+    entries: list[str] = []
+    kept: dict[int, Record] = {}
+    for record in records:
+        # Where two turns end at once, the second has nothing that was told since the first.
+        if "told" not in record or record["told_before"] != len(entries):
+            break
+        entries += record["told"]
+        kept[record["turn"]] = record
+    found = recorded(told_of(entries))
+    settings = tuple(dict.fromkeys(step.told for step in found.steps if isinstance(step.told, TurnSettings)))
+    decisions = events_of(found.steps)
+    disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
+    return Conversation(records[0]["conversation"], kept, len(records) - len(kept), settings, disagree, found)
+
+
+def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
+    told = [(event["name"], event["detail"]) for event in record["events"] if event["name"] in DECISIONS]
+    return told == decisions[: len(told)]
+
+
+def pace_of(record: Record) -> Pace | None:
+    """From the words to the first sound, and from the gate to the ear; None where nothing was heard."""
+    ends = {
+        span["name"]: span["end_ms"] for span in record["spans"] if not span["dropped"] and span["name"] != "silence"
+    }
+    heard_ms = record.get("playout_start_ms")
+    if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
+        return None
+    prepare_ms, playout_ms = ends["tts"] - ends["stt"], heard_ms - max(ends["tts"], ends["commit"])
+    return Pace(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
+
+
+def _usual(paces: Sequence[Pace]) -> Pace | None:
+    if not paces:
+        return None
+    prepare, playout = (median([pace[part] for pace in paces]) for part in (0, 1))
+    return Pace(Samples(round(prepare)), Samples(round(playout)))
+
+
+def _spans(found: Recorded) -> Iterator[tuple[Span, Turns]]:
+    """Where each turn lies, and turn taking as it stood just before."""
+    starts = found.starts
+    turns, at = Turns(TurnSettings()), 0
+    for number, (start, turn) in enumerate(starts):
+        for step in found.steps[at:start]:
+            tell(turns, step.told)
+        at = start
+        last = number + 1 == len(starts)
+        following = NEVER if last else starts[number + 1][0]
+        end = len(found.steps) if last else _end_of_next(found, following)
+        yield Span(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
+
+
+def _end_of_next(found: Recorded, following: int) -> int:
+    for place in range(following + 1, len(found.steps)):
+        if any(isinstance(effect, Endpoint | NothingSaid) for effect in found.steps[place].effects):
+            return place + 1
+    return len(found.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """From positions to the milliseconds of the record: what happens at a frame is done a little later."""
+
+    record: Record
+    was: Course
+
+    def replayed(self, conversation: str, now: Course, span: Span) -> Replayed:
+        """The turn, twice."""
+        same = [(place, effect) for place, _, effect in self.was.decisions] == [
+            (place, effect) for place, _, effect in now.decisions
+        ]
+        outcomes = self.outcome(self.was, span), self.outcome(now, span)
+        return Replayed(conversation, span.turn, *outcomes, same, frozenset(now.assumed))
+
+    def outcome(self, course: Course, span: Span) -> Outcome:
+        """What the course comes to."""
+        given = [given for given in course.given if given.place < span.next]
+        last = given[-1] if given and not given[-1].retracted else None
+        waits = [at for at, place in course.endpoints if place < span.next]
+        speech_end = None if last is None else last.commit.speech_end
+        return Outcome(
+            wait_ms=ms_of_samples(waits[-1] - speech_end) if waits and speech_end is not None else None,
+            latency_ms=None if last is None else self._latency_ms(last),
+            cut_ins=sum(_cut_in(each) for each in given),
+            interruptions=sum(each.interrupted is not None for each in given),
+            yielded_ms=_yielded_ms(last),
+            given=len(given),
+            answered=last is not None,
+            attempts=course.asked,
+            in_vain=course.prepared - (last is not None),
+        )
+
+    def _latency_ms(self, given: Given) -> float | None:
+        latency_ms, then = self.record["response_latency_ms"], self.was.given[-1] if self.was.given else None
+        if given.same and then is not None and given.place == then.place:
+            return float(latency_ms) if latency_ms is not None else None
+        if given.audible is None or given.commit.speech_end is None:
+            return None
+        return ms_of_samples(given.audible - given.commit.speech_end) + self._late_ms(then)
+
+    def _late_ms(self, then: Given | None) -> float:
+        """How much later than its frame the turn's end was acted upon."""
+        endpoint_ms = self.record["endpoint_ms"]
+        if endpoint_ms is None or not self.was.endpoints or then is None:
+            return 0.0
+        return max(0.0, float(endpoint_ms) - ms_of_samples(self.was.endpoints[-1][0]))
+
+
+def _yielded_ms(given: Given | None) -> float | None:
+    if given is None or given.interrupted is None or given.voice is None:
+        return None
+    return ms_of_samples(given.interrupted - given.voice)
+
+
+def _cut_in(given: Given) -> bool:
+    if given.retracted:
+        return True
+    if given.interrupted is None or given.audible is None:
+        return False
+    return ms_of_samples(given.interrupted - given.audible) <= CUT_IN_MS

@@ -1,0 +1,317 @@
+"""One turn, decided otherwise: what turn taking would have been told, had it decided with other settings. Pure.
+
+What people did is taken as it was: every frame, every partial, everything a client asked. What came of turn taking's
+own decisions is taken from the recording where the decision was the same at the same sample, else made up from what was
+recorded nearest to it: words take as long, and say what they said in that silence; a silence is judged as it was; an
+answer takes as long from its words to its first sound. `Course.assumed` names what was made up.
+"""
+
+import copy
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from assistant.floor import Floor
+from assistant.replay.course import Change, Course, Given, Pace, Span
+from assistant.replay.retelling import Ask, Judgement, Played, Recorded, Source, voiced
+from assistant.trace.told import Told
+from assistant.turn_events import (
+    Commit,
+    Drop,
+    Endpoint,
+    Event,
+    Heard,
+    Interrupt,
+    Judged,
+    NotTranscribed,
+    OpenSegment,
+    Partial,
+    Playing,
+    Prepare,
+    ReplyEnded,
+    ReplyId,
+    Retract,
+    Started,
+    Transcribe,
+    Transcribed,
+)
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.stt import SegmentId, Words
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
+from audio.vad import Voicing
+
+AFTER_THE_END_S = 4.0
+"""So much silence is put behind a conversation: longer than any wait, so that its last turn is decided too."""
+
+NO_SEGMENT = SegmentId(0)
+
+FIRST_WORD = samples_of_ms(300)
+"""A reply is taken to have said its first word so long after it became audible, where nothing else is known."""
+
+
+def run(recorded: Recorded, before: Turns, span: Span, change: Change, pace: Pace | None) -> Course:
+    """A turn with other settings.
+
+    Args:
+        recorded: Its conversation.
+        before: Turn taking as it stood where the turn begins; it is not changed.
+        span: Where the turn lies.
+        change: The other settings.
+        pace: Of its answer; None where no answer was heard.
+    """
+    world = _World(recorded, copy.deepcopy(before), span, change, pace)
+    world.turns.settings = change(world.turns.settings)
+    for place in range(span.start, span.end):
+        if place >= span.next and world.moved_on:
+            return world.course
+        world.live(place, recorded.steps[place].told)
+    if span.end == span.steps:
+        world.fall_silent()
+    return world.course
+
+
+@dataclass(slots=True)
+class _World:
+    recorded: Recorded
+    turns: Turns
+    span: Span
+    change: Change
+    pace: Pace | None
+    course: Course = field(default_factory=Course)
+    place: int = 0
+    now: Samples = Samples(0)
+    stretch: Samples = Samples(0)
+    moved_on: bool = False  # another turn has begun since the last answer
+    last: Heard | None = None
+    segment: SegmentId = NO_SEGMENT
+    ordinal: int = 0
+    bound: dict[ReplyId, ReplyId] = field(default_factory=dict)  # recorded id → here, of what was the same
+    asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)  # asking of a silence → same as recorded
+    prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
+    dropped: set[ReplyId] = field(default_factory=set)
+    order: int = 0
+    due: list[tuple[Samples, int, Samples | None, Callable[[], Event]]] = field(default_factory=list)
+
+    # ---- what was told then ----
+
+    def live(self, place: int, item: Told) -> None:
+        """The next of what was recorded."""
+        self.place = place
+        match item:
+            case TurnSettings():
+                self.turns.settings = self.change(item)
+            case Heard():
+                self._until(item.at)
+                self._hear(item)
+            case Partial(at, words):
+                self.tell(Partial(at, replace(words, segment=self.segment)))
+            case Judged():
+                self._judged(item)
+            case Transcribed(at, reply, words):
+                if reply in self.bound:
+                    self.tell(Transcribed(at, self.bound[reply], words))
+            case NotTranscribed(at, reply, _):
+                if reply in self.bound:
+                    self.tell(NotTranscribed(at, self.bound[reply], self.segment))
+            case Playing() | ReplyEnded():
+                if (here := self._heard_here(item.reply)) is not None:
+                    self.tell(replace(item, reply=here))
+            case _:
+                self.tell(item)
+
+    def fall_silent(self) -> None:
+        """The trace ends here; nobody speaks any more."""
+        last = self.last
+        if last is None or last.voicing.speaking or not self._undecided():
+            return
+        known = len(self.course.decisions)
+        for _ in range(samples_of_s(AFTER_THE_END_S) // FRAME_SAMPLES):
+            self.place += 1
+            end = Samples(self.now + FRAME_SAMPLES)
+            self._until(end)
+            self._hear(Heard(end, Voicing(False, last.voicing.edge, 0.0)))
+        if len(self.course.decisions) > known:
+            self.course.assumed.add("silence after the end")
+
+    def _undecided(self) -> bool:
+        return self.turns.floor is not Floor.IDLE and not self.course.given and not self.moved_on
+
+    def _hear(self, heard: Heard) -> None:
+        self.now, self.last = heard.at, heard
+        at = voiced(heard)
+        if at is not None:
+            self.stretch, self.ordinal = at, 0
+        self.tell(heard)
+
+    def _judged(self, item: Judged) -> None:
+        found = self.recorded.judgements.get(self.place)
+        if found is None or found.stretch != self.stretch:
+            return
+        if self.asked.get((found.stretch, found.ordinal)):
+            self.tell(Judged(item.at, self.segment, item.estimate))
+
+    def _heard_here(self, reply: ReplyId) -> ReplyId | None:
+        """The id that a recorded reply has here, if it was committed alike."""
+        here = self.bound.get(reply)
+        return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
+
+    # ---- what would have been told ----
+
+    def _until(self, position: Samples) -> None:
+        """What would have come before the end of the next frame."""
+        while self.due and self.due[0][0] < position:
+            _, _, stretch, event = heapq.heappop(self.due)
+            if stretch is None or stretch == self.stretch:
+                self.tell(event())
+
+    def _later(self, at: Samples, event: Callable[[], Event], stretch: Samples | None = None) -> None:
+        self.order += 1
+        heapq.heappush(self.due, (at, self.order, stretch, event))
+
+    def tell(self, event: Event) -> None:
+        """Turn taking hears it; what it decides is performed."""
+        for effect in self.turns.tell(event):
+            self.course.decisions.append((self.place, self.now, effect))
+            match effect:
+                case Started(turn, onset):
+                    self.moved_on = self.moved_on or bool(self.course.given) or turn != self.span.turn
+                    if self.course.given and self.course.given[-1].interrupted == self.now:
+                        self.course.given[-1].voice = onset
+                case Drop(reply):
+                    self.dropped.add(reply)
+                case OpenSegment(segment):
+                    self.segment = segment
+                case Transcribe():
+                    self._ask(effect)
+                case Prepare(reply):
+                    self.course.prepared += 1
+                    self.prepared[reply] = (self.now, self.place)
+                case Endpoint():
+                    self._endpoint()
+                case Commit():
+                    self._commit(effect)
+                case Retract(reply) | Interrupt(reply, "voice"):
+                    self._cut(reply, retracted=isinstance(effect, Retract))
+                case _:
+                    pass
+
+    def _endpoint(self) -> None:
+        if self.place < self.span.next:
+            self.course.endpoints.append((self.now, self.place))
+            if self.turns.settings.patience is not None and not self.recorded.judged_in(self.stretch):
+                self.course.assumed.add("fixed silence")
+
+    def _ask(self, effect: Transcribe) -> None:
+        self.course.asked += 1
+        ordinal, self.ordinal = self.ordinal, self.ordinal + 1
+        self.segment = effect.segment  # it may have been opened before this turn was its own
+        then = self.recorded.asks.get(self.place)
+        key = (self.stretch, ordinal)
+        self.asked[key] = then is not None and (then.stretch, then.ordinal, then.at) == (*key, self.now)
+        if then is None or not self.asked[key]:
+            self._make_up(effect, ordinal, self.now)
+            return
+        recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
+        self.bound[recorded] = effect.reply
+        if then.answer is None and then.dropped is not None:
+            self._make_up_words(effect, ordinal, Samples(then.dropped + 1))  # it was dropped then, and may not be here
+
+    def _make_up(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+        """Words and judgements for an asking that was not recorded."""
+        self._make_up_judgement(effect.segment, self.now, "asked", ordinal)
+        self._make_up_words(effect, ordinal, earliest)
+        if ordinal == 0 and (heard := self._judgement("listener", 0)) is not None:
+            self._make_up_judgement(effect.segment, Samples(self.now + heard.delay), "listener", 0)
+
+    def _make_up_words(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+        reply, segment, then = effect.reply, effect.segment, self._like(ordinal)
+        at = Samples(max(earliest, self.now + (0 if then is None else then.delay)))
+        told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
+        if isinstance(told, NotTranscribed):
+            self._later(at, lambda: self._come(NotTranscribed(self.now, reply, segment)))
+            return
+        # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
+        words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
+        self._make_up_judgement(segment, at, "words", ordinal)
+        self._later(at, lambda: self._come(Transcribed(self.now, reply, words)))
+
+    def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
+        """They are worth a word only where somebody still waits for them."""
+        if made_up.reply not in self.dropped:
+            self.course.assumed.add("words")
+        return made_up
+
+    def _make_up_judgement(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
+        found = self._judgement(source, ordinal)
+        if found is not None:
+            self.course.assumed.add("judgement")
+            self._later(at, lambda: Judged(self.now, segment, found.estimate), self.stretch)
+
+    def _like(self, ordinal: int) -> Ask | None:
+        """The recorded asking that is most like this one: of the same silence, else of the same turn, near it."""
+        here = [ask for ask in self.recorded.asks_in(self.stretch) if ask.answer is not None]
+        if here:
+            return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
+        answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
+        if answered and self.place > answered[-1]:
+            return None  # a cough during the answer: nothing of it was ever asked for
+        near = [ask for ask in self.recorded.asks_of(self.span.turn) if ask.answer is not None]
+        return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
+
+    def _judgement(self, source: Source, ordinal: int) -> Judgement | None:
+        here = [found for found in self.recorded.judged_in(self.stretch) if found.source == source]
+        return min(here, key=lambda found: abs(found.ordinal - ordinal), default=None)
+
+    # ---- an answer ----
+
+    def _commit(self, commit: Commit) -> None:
+        if commit.speech_end is None or (self.place >= self.span.next and self.moved_on):
+            return
+        prepared, prepared_place = self.prepared.get(commit.reply, (self.now, self.place))
+        then = self.recorded.commits.get(self.place)
+        same = then is not None and then.speech_end == commit.speech_end and self.bound.get(then.reply) == commit.reply
+        given = Given(commit, self.place, self.now, prepared, prepared_place, same)
+        self.course.given.append(given)
+        self.moved_on = False
+        if same and then is not None:
+            played = self.recorded.played.get(then.reply)
+            given.audible = None if played is None else played.audible
+            return
+        self._play(given)
+
+    def _play(self, given: Given) -> None:
+        """When and how an answer is heard that was given at another moment, or not at all."""
+        if self.pace is None:
+            return
+        self.course.assumed.add("answer")
+        reply, ready = given.commit.reply, given.prepared + self.pace.prepare
+        given.audible = audible = Samples(max(given.at, ready) + self.pace.playout)
+        played = self._answer_then()
+        if played is None or played.audible is None:
+            self._later(audible, lambda: Playing(self.now, reply, 0, audible=True))
+            self._later(Samples(audible + FIRST_WORD), lambda: Playing(self.now, reply, 1, audible=True))
+            return
+        shift = audible - played.audible
+        for at, words_heard, heard in played.reports:
+            self._later(
+                Samples(at + shift),
+                lambda words=words_heard, heard=heard: Playing(self.now, reply, words, heard),  # type: ignore[misc]
+            )
+        if played.ended is not None:
+            self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply))
+
+    def _answer_then(self) -> Played | None:
+        """How the recorded answer to this turn was heard."""
+        commits = [
+            commit
+            for place, commit in self.recorded.commits.items()
+            if self.span.start <= place < self.span.next and commit.reply.turn == self.span.turn
+        ]
+        return self.recorded.played.get(commits[-1].reply) if commits else None
+
+    def _cut(self, reply: ReplyId, *, retracted: bool) -> None:
+        for given in self.course.given:
+            if given.commit.reply == reply:
+                given.retracted = retracted
+                given.interrupted = None if retracted else self.now

@@ -1,0 +1,1 @@
+"""Text written for the eye as words for the ear."""

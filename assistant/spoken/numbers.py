@@ -1,0 +1,170 @@
+"""Numbers as words: whole, decimal, ordinal, years, digit by digit."""
+
+import re
+from functools import lru_cache
+
+from num2words import num2words
+
+from assistant.spoken.lexicon import Lexicon
+from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, word_before
+
+_MAX_WORDS_DIGITS = 15  # past it a number is a name, and is said digit by digit
+_YEAR_WORDS = frozenset(
+    "in since of by until till before after during around circa year years early late mid class ©"
+    " spring summer autumn fall winter january february march april may june july august september october november"
+    " december from and to ca. c.".split()
+)
+_SURELY_YEAR = frozenset("since until till before after during circa year".split())
+_COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+s|people|men|women|children)\b")
+_PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
+_DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
+_PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
+_VULGAR = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
+    "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
+}  # fmt: skip
+_FRACTIONS = {
+    "de": {(1, 2): "ein halb", (1, 3): "ein Drittel", (2, 3): "zwei Drittel", (1, 4): "ein Viertel",
+           (3, 4): "drei Viertel"},
+    "fr": {(1, 2): "un demi", (1, 3): "un tiers", (2, 3): "deux tiers", (1, 4): "un quart", (3, 4): "trois quarts"},
+    "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios", (1, 4): "un cuarto", (3, 4): "tres cuartos"},
+}  # fmt: skip
+_HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
+
+
+def number_pattern(lexicon: Lexicon) -> str:
+    """A number without sign, as this language writes it: no groups, bounded."""
+    thousands, decimal = lexicon.thousands, lexicon.decimal
+    return (
+        rf"(?:\d{{1,3}}(?:[{thousands}]\d{{3}}){{1,4}}(?:{decimal}\d{{1,15}})?(?!\d)"
+        rf"|\d{{1,15}}(?:{decimal}\d{{1,15}})?(?!\d))"
+    )
+
+
+@lru_cache(maxsize=2000)
+def cardinal(value: int, code: str) -> str:
+    """A whole number. The commas num2words sets between thousands would be heard as pauses."""
+    return str(num2words(value, lang=code)).replace(",", "")
+
+
+@lru_cache(maxsize=500)
+def ordinal(value: int, code: str) -> str:
+    """ "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
+    return str(num2words(value, lang=code, to="ordinal")).replace(",", "")
+
+
+def year(value: int, code: str) -> str:
+    """ "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
+    if code == "de" and 1100 <= value < 2000 and value % 100 == 0:
+        return cardinal(value // 100, code) + "hundert"
+    words = str(num2words(value, lang=code, to="year")).replace(",", "")
+    return words.replace("oh-", "oh ")
+
+
+def digits(figures: str, code: str) -> str:
+    """Each digit by itself; anything else is a pause."""
+    groups = re.findall(r"\d+", figures)
+    return ", ".join(" ".join(cardinal(int(figure), code) for figure in group) for group in groups)
+
+
+def say(figures: str, lexicon: Lexicon) -> str:
+    """A number as written in this language, without sign."""
+    whole, _, rest = figures.replace("\\", "").partition(lexicon.decimal.replace("\\", ""))
+    grouped = re.sub(r"\D", "", whole)
+    if len(grouped) > _MAX_WORDS_DIGITS or (len(grouped) > 1 and grouped[0] == "0"):
+        words = digits(grouped, lexicon.code)
+    else:
+        words = cardinal(int(grouped), lexicon.code)
+    return f"{words} {lexicon.point} {_after_point(rest, lexicon.code)}" if rest else words
+
+
+def _after_point(rest: str, code: str) -> str:
+    # In French the digits behind the comma are said as a number where there are two of them.
+    if code == "fr" and len(rest) == 2 and rest[0] != "0":
+        return cardinal(int(rest), code)
+    return digits(rest, code)
+
+
+def fraction(over: int, under: int, code: str) -> str | None:
+    """ "three quarters", or None where the language has no short name for it here."""
+    if code != "en":
+        return _FRACTIONS[code].get((over, under))
+    one, many = _PARTS.get(under, (ordinal(under, code), ordinal(under, code) + "s"))
+    return f"{cardinal(over, code)} {one if over == 1 else many}"
+
+
+def bends_with_noun(match: re.Match[str], code: str) -> bool:
+    """Whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
+    following = match.string[match.end() : match.end() + 2]
+    return code != "en" and following[:1] == " " and following[1:].isalpha()
+
+
+def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Fractions, powers of ten; before these come all expressions that are made of numbers."""
+    code, number = lexicon.code, number_pattern(lexicon)
+
+    def vulgar(match: re.Match[str]) -> str | None:
+        over, under = _VULGAR[match[2]]
+        if under == 2 and not match[1] and bends_with_noun(match, code):
+            return None
+        part = fraction(over, under, code)
+        if part is None or not match[1]:
+            return part
+        if under == 2:
+            joint = "" if code == "de" else " "
+            return cardinal(int(match[1]), code) + joint + _HALF_BEHIND[code]
+        return (
+            cardinal(int(match[1]), code)
+            + f" {lexicon.conjunction} "
+            + (part.replace("one ", "a ", 1) if code == "en" else part)
+        )
+
+    def slashed(match: re.Match[str]) -> str | None:
+        whole, over, under = match[1], int(match[2]), int(match[3])
+        if code == "en" and (over, under) in _PAIRS:
+            return f"{cardinal(over, code)} {cardinal(under, code)}"
+        if code == "en" and under in (10, 100) and over <= under and not match.string.startswith(" of", match.end()):
+            return f"{cardinal(over, code)} out of {cardinal(under, code)}"
+        if not 0 < over < under or under not in _DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
+            return None
+        part = fraction(over, under, code)
+        return part if part is None or not whole else cardinal(int(whole), code) + f" {lexicon.conjunction} " + part
+
+    def scientific(match: re.Match[str]) -> str:
+        sign = f"{lexicon.minus} " if match[2] == "-" else ""
+        return f"{say(match[1], lexicon)} {lexicon.power_of_ten} {sign}{cardinal(int(match[3]), code)}"
+
+    return (
+        Rule(frozenset(_VULGAR), re.compile(rf"(?:{STARTS}(\d{{1,4}}) ?)?([{''.join(_VULGAR)}])(?![\w/])"), vulgar),
+        Rule(frozenset("/"), re.compile(rf"{STARTS}(?:(\d{{1,3}}) )?(\d{{1,2}})/(\d{{1,3}}){ENDS}"), slashed),
+        Rule(frozenset("eE"), re.compile(rf"{STARTS}({number})[eE]([+-]?)(\d{{1,3}}){ENDS}"), scientific),
+    )
+
+
+def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Numbers that are nothing else: the last rules."""
+    code, number = lexicon.code, number_pattern(lexicon)
+
+    def plain(match: re.Match[str]) -> str | None:
+        figures = match[2]
+        sign = f"{lexicon.minus} " if match[1] else ""
+        if figures == "1" and bends_with_noun(match, code):
+            return None
+        if code == "en" and not sign and len(figures) == 4 and figures.isdigit():
+            return _year_or_count(match, int(figures))
+        if code == "de" and not sign and figures.isdigit() and len(figures) == 4 and 1100 <= int(figures) < 2000:
+            return year(int(figures), code)
+        if figures.isdigit() and len(figures) >= 10:
+            return sign + digits(figures, code)
+        return sign + say(figures, lexicon)
+
+    return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
+
+
+def _year_or_count(match: re.Match[str], value: int) -> str:
+    counted = _COUNTED.match(match.string, match.end()) and word_before(match) not in _SURELY_YEAR
+    if 1000 < value <= 2099 and not counted and (value >= 1900 or word_before(match) in _YEAR_WORDS):
+        return year(value, "en")
+    if 1100 <= value < 2000 and value % 100 == 0:
+        return year(value, "en")  # "fifteen hundred people"
+    return digits(match[2], "en") if match[2][0] == "0" else cardinal(value, "en")

@@ -1,0 +1,134 @@
+"""Amounts with a unit, ranges and money."""
+
+import re
+from collections.abc import Iterable
+
+from assistant.spoken.lexicon import Currency, Lexicon
+from assistant.spoken.numbers import cardinal, number_pattern, say, year
+from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
+
+_GLUED_ONLY_APART = frozenset("s t h A N J B".split())  # "1990s", "5A": a unit only behind a space
+_ARTICLES = frozenset(("a", "an"))
+_BETWEEN = frozenset(("between", "zwischen", "entre"))
+_EACH = {
+    "en": "second|minute|hour|day|night|week|month|year|person|user|item|seat|head|mile|pound|gallon",
+    "de": "Sekunde|Minute|Stunde|Tag|Nacht|Woche|Monat|Jahr|Person|Stück",
+    "fr": "seconde|minute|heure|jour|nuit|semaine|mois|an|personne",
+    "es": "segundo|minuto|hora|día|noche|semana|mes|año|persona",
+}
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Money first, then units, then plain ranges."""
+    return (_each(lexicon), *_money(lexicon), *_units(lexicon), *_ranges(lexicon))
+
+
+def _each(lexicon: Lexicon) -> Rule:
+    def read(match: re.Match[str]) -> str:
+        return f" {lexicon.per} "
+
+    return Rule(
+        frozenset("/"), re.compile(rf"(?:(?<=[\d%$€£¥])|(?<=USD)|(?<=EUR))/(?=(?:{_EACH[lexicon.code]})\b)"), read
+    )
+
+
+def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
+    number = number_pattern(lexicon)
+    scales = _alternatives(lexicon.scales)
+    names = _alternatives(lexicon.currencies)
+    amount = rf"({number})(?:(?:\s?[–—-]\s?|\s{lexicon.to}\s)(?:{names})?({number}))?(?: ?({scales})(?![^\W\d_]))?"
+
+    def read(match: re.Match[str]) -> str:
+        sign, name, low, high, scale = match[1], match["name"], match[3], match[4], match[5]
+        currency = lexicon.currencies[name]
+        one = word_before(match) in _ARTICLES or match.string[match.end() :].startswith((" bill", " note", " coin"))
+        words = _amount(lexicon, currency, low, high, scale, one=one and lexicon.code == "en")
+        return (f"{lexicon.minus} " if sign else "") + words
+
+    before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}{ENDS}"
+    behind = (
+        rf"{STARTS}([-−])?()({number})(?:\s?[–—-]\s?({number}))?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{names})(?!\w)"
+    )
+    return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(behind), read))
+
+
+def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, scale: str | None, *, one: bool) -> str:
+    many = currency.one.split(" ", 1)[1] if one else currency.many
+    if high:
+        words = f"{say(low, lexicon)} {lexicon.to} {say(high, lexicon)}"
+        return " ".join(filter(None, (words, scale and lexicon.scales[scale], many)))
+    if scale:
+        return _scaled(lexicon, low, scale, many)
+    whole, _, cents = low.partition(lexicon.decimal.replace("\\", ""))
+    figures = re.sub(r"\D", "", whole)
+    if len(cents) != 2 or not currency.many_cents:
+        return currency.one if figures == "1" and not cents and not one else f"{say(low, lexicon)} {many}"
+    minor = cardinal(int(cents), lexicon.code)
+    major = currency.one if figures == "1" else f"{say(whole, lexicon)} {many}"
+    if int(cents) == 0:
+        return major
+    if int(figures) == 0:
+        return currency.one_cent if int(cents) == 1 else f"{minor} {currency.many_cents}"
+    cent_name = currency.one_cent.split(" ", 1)[1] if int(cents) == 1 else currency.many_cents
+    return lexicon.money.format(major=major, minor=minor, cents=cent_name)
+
+
+def _scaled(lexicon: Lexicon, low: str, scale: str, many: str) -> str:
+    of = " de" if lexicon.code in ("fr", "es") and lexicon.scales[scale] not in ("mille", "mil") else ""
+    words = f"{say(low, lexicon)} {lexicon.scales[scale]}{of} {many}"
+    return words.replace(" de euros", " d'euros") if lexicon.code == "fr" else words
+
+
+def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
+    number = number_pattern(lexicon)
+    units = _alternatives(lexicon.units)
+    scales = _alternatives(name for name in lexicon.scales if len(name) > 3)
+
+    def read(match: re.Match[str]) -> str | None:
+        sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
+        if symbol in _GLUED_ONLY_APART and gap != " ":
+            return None
+        one, many = lexicon.units[symbol]
+        minus = f"{lexicon.minus} " if sign else ""
+        if gap == "-":
+            joined = lexicon.code == "en" and match.string[match.end() : match.end() + 1] == " "
+            return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
+        dot = "." if match[7] and not goes_on(match) else ""
+        if high:
+            return f"{minus}{say(low, lexicon)} {lexicon.to} {say(high, lexicon)} {many}{dot}"
+        if low == "1" and not scale:
+            return f"{minus}{one}{dot}"
+        return " ".join(filter(None, (minus.strip(), say(low, lexicon), scale, many))) + dot
+
+    range_mark = rf"(?:\s?[–—-]\s?|\s{lexicon.to}\s|\sto\s)"
+    pattern = (
+        rf"{STARTS}([-−])?({number})(?:{range_mark}({number}))?(?: ({scales}))?"
+        rf"([ -]?)({units})(?![\w/²³])(\.)?(?!\w)"
+    )
+    return (Rule(DIGITS, re.compile(pattern), read),)
+
+
+def _ranges(lexicon: Lexicon) -> tuple[Rule, ...]:
+    code = lexicon.code
+
+    def read(match: re.Match[str]) -> str | None:
+        low, high = match[1], match[2]
+        if low == high == "50" and code == "en":
+            return "fifty-fifty"
+        if (len(low) > 1 and low[0] == "0") or (len(high) > 1 and high[0] == "0"):
+            return None
+        years = len(low) == 4 and 1100 <= int(low) <= 2099
+        first = year(int(low), code) if years else cardinal(int(low), code)
+        if years and len(high) == 2:
+            return f"{first} {lexicon.to} {cardinal(int(high), code)}"
+        joint = lexicon.conjunction if word_before(match) in _BETWEEN else lexicon.to
+        last = year(int(high), code) if years and len(high) == 4 else cardinal(int(high), code)
+        return f"{first} {joint} {last}"
+
+    # A spaced hyphen between numbers is a subtraction or a dash as often as a range: only a tight one counts.
+    tight = rf"{STARTS}(\d{{1,4}})(?:[-–—]| – )(\d{{1,4}}){ENDS}(?! ?=)"
+    return (Rule(frozenset("-–—"), re.compile(tight), read),)

@@ -1,0 +1,128 @@
+"""Times of day, their ranges and zones."""
+
+import re
+
+from assistant.spoken.lexicon import Lexicon
+from assistant.spoken.numbers import cardinal
+from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on
+
+_ZONES = {
+    "ET": "Eastern", "PT": "Pacific", "CT": "Central", "MT": "Mountain", "EST": "Eastern Standard Time",
+    "EDT": "Eastern Daylight Time", "PST": "Pacific Standard Time", "PDT": "Pacific Daylight Time",
+}  # fmt: skip
+# "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
+_HALVES = {"a": "A.M", "p": "PM"}
+
+
+def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Times as the language writes them."""
+    if lexicon.code == "en":
+        return _english()
+    return _continental(lexicon)
+
+
+def _clock(hour: int, minute: int, half: str | None) -> str:
+    """ "ten thirty A.M", "two oh five P.M" for 14:05, "ten o'clock"."""
+    if half is None and (hour > 12 or hour == 0):
+        half = "p" if hour > 12 else "a"
+    words = cardinal((hour - 12 if hour > 12 else hour) or 12, "en")
+    if minute:
+        words += f" oh {cardinal(minute, 'en')}" if minute < 10 else f" {cardinal(minute, 'en')}"
+    elif half is None:
+        words += " o'clock"
+    return f"{words} {_HALVES[half.lower()]}" if half else words
+
+
+def _sane(hour: str, minute: str | None) -> bool:
+    return int(hour) <= 24 and (minute is None or int(minute) < 60)
+
+
+def _english() -> tuple[Rule, ...]:
+    def single(match: re.Match[str]) -> str | None:
+        if not _sane(match["hour"], match["minute"]):
+            return None
+        words = _clock(int(match["hour"]), int(match["minute"]), match["half"])
+        if match["second"]:
+            words += f" and {cardinal(int(match['second']), 'en')} second{'' if match['second'] == '01' else 's'}"
+        if match["offset"]:
+            sign = "minus" if match["offset"][0] in "-−" else "plus"
+            words += f" UTC {sign} {cardinal(int(match['offset'][1:3]), 'en')}"
+        return words + _tail(match)
+
+    def hour_only(match: re.Match[str]) -> str | None:
+        return _clock(int(match["hour"]), 0, match["half"]) + _tail(match) if 0 < int(match["hour"]) <= 12 else None
+
+    def span(match: re.Match[str]) -> str | None:
+        hour, minute, half = match["from_hour"], match["from_minute"], match["from_half"]
+        if not (_sane(hour, minute) and _sane(match["hour"], match["minute"])):
+            return None
+        if match["half"] is None and (minute is None or match["minute"] is None):
+            return None
+        first = _clock(int(hour), int(minute or 0), half)
+        if match["half"]:
+            first = first.removesuffix(" o'clock")
+        return f"{first} to {_clock(int(match['hour']), int(match['minute'] or 0), match['half'])}{_tail(match)}"
+
+    half = r"(?: ?(?P<half>[aApP])(?:m|M|\.? ?[mM]\b(?P<dot>\.)?)(?!\w))"
+    zones = rf"(?: ?(?P<zone>Z|UTC|GMT|CET|CEST|BST|{'|'.join(_ZONES)})\b)?"
+    start_half = r"(?: ?(?P<from_half>[aApP])\.?[mM]\.?)?"
+    start = rf"(?P<from_hour>\d{{1,2}})(?::(?P<from_minute>\d\d))?{start_half} ?[–—-] ?"
+    hour = r"(?P<hour>\d{1,2})"
+    seconds = r"(?::(?P<second>\d\d)(?:\.\d{1,6})?)?"
+    return (
+        Rule(DIGITS, re.compile(rf"{STARTS}{start}{hour}(?::(?P<minute>\d\d))?{half}?{zones}(?![\w:/-])"), span),
+        Rule(
+            frozenset(":"),
+            re.compile(
+                rf"{STARTS}{hour}:(?P<minute>\d\d){seconds}{half}?(?: ?(?P<offset>[+−-]\d\d)(?::?00)?)?{zones}"
+                r"(?![\w:]|[.-]\d)"
+            ),
+            single,
+        ),
+        Rule(DIGITS, re.compile(rf"{STARTS}{hour}{half}{zones}(?!\w)"), hour_only),
+    )
+
+
+def _tail(match: re.Match[str]) -> str:
+    """The zone, and the dot of "p.m." where it ended the sentence as well."""
+    if match["zone"]:
+        return " " + _ZONES.get(match["zone"], "UTC" if match["zone"] == "Z" else match["zone"])
+    return "." if match["dot"] and not goes_on(match) and _ends_here(match) else ""
+
+
+def _ends_here(match: re.Match[str]) -> bool:
+    rest = match.string[match.end() : match.end() + 3]
+    return not rest.strip() or (rest[:1] == " " and rest[1:2].isupper())
+
+
+def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
+    code = lexicon.code
+
+    def hours(hour: int) -> str:
+        words = cardinal(hour, code)
+        if code == "de":
+            return ("ein" if hour == 1 else words) + " Uhr"
+        if code == "fr":
+            return re.sub(r"\bun$", "une", words) + (" heure" if hour < 2 else " heures")
+        return re.sub(r"uno$", "una", words)
+
+    def read(match: re.Match[str]) -> str | None:
+        hour, minute = match[1], match[2]
+        if not _sane(hour, minute):
+            return None
+        words = hours(int(hour))
+        if minute and int(minute):
+            return f"{words} {'y ' if code == 'es' else ''}{cardinal(int(minute), code)}"
+        if code == "es" and match[2] and int(hour) > 12:
+            return f"{words} horas"
+        return words
+
+    after = r"(?![\w:]|[.-]\d)"
+    found = [
+        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b\.?)?{after}"), read)
+    ]
+    if code == "de":
+        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? Uhr\b"), read))
+    if code == "fr":
+        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h ?(\d\d)?{ENDS}"), read))
+    return tuple(found)

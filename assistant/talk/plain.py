@@ -1,0 +1,234 @@
+"""`repartee talk --plain`: a conversation as lines, for pipes and screen readers. Nothing is written over."""
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+
+from assistant.facts import Fact, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken
+from assistant.screen import summary
+from assistant.talk.controls import Controls, Status
+from assistant.talk.pipe import LineWriter, lines_of, standard_input
+from assistant.talk.text import printable
+from assistant.trace.record import TurnRecord
+from assistant.turn_events import Origin
+from assistant.waterfall import SHORT_NAMES, segments, verdict
+
+if TYPE_CHECKING:
+    from assistant.engines import Chosen
+
+WATCH_S = 0.5
+"""How often is looked for what is worth a line: a device that changed, a microphone that was closed."""
+
+COMMANDS = (
+    "/mute            close the microphone, really; again to open it",
+    "/talk            push-to-talk: begin to speak; again when you are done",
+    "/interrupt       stop the reply",
+    "/repeat          say the last reply again",
+    "/devices         the microphones and loudspeakers",
+    "/use input NAME  switch the microphone; /use output NAME the loudspeaker; without a name, the system's default",
+    "/help            these lines",
+    "/quit            end the conversation",
+    "anything else is said to the assistant",
+)
+
+_SUMMARY_COLUMNS = 200
+
+
+def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
+    """Why the screen cannot be drawn and lines are printed, in one sentence; "" where it can.
+
+    Args:
+        environ: Where TERM is.
+        keys: The input is a terminal.
+        terminal: The output is one, and so is standard error.
+        encoding: Of the output.
+    """
+    if not terminal:
+        return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
+    if not keys:
+        return "the input is not a terminal, no keys can be pressed: lines are printed, as with --plain"
+    if environ.get("TERM") in {"dumb", "unknown"}:
+        return f"TERM={environ['TERM']} has no cursor to move: lines are printed, as with --plain"
+    if not encoding.lower().startswith(("utf", "cp65001")):
+        return f"the terminal's encoding is {encoding}, the screen needs UTF-8: lines are printed, as with --plain"
+    return ""
+
+
+class TalkPlain:
+    """A conversation as lines. Made on the event loop; runs beside the conversation, as the screen does."""
+
+    def __init__(
+        self,
+        controls: Controls,
+        *,
+        clock: Callable[[], str],
+        out: TextIO | None = None,
+        typed: TextIO | None = None,
+        ends_with_input: bool | None = None,
+    ) -> None:
+        """Print to `out`, take typed lines from `typed`; by default the standard ones.
+
+        Args:
+            controls: What the commands do.
+            clock: The time of day, in words.
+            out: Where lines go.
+            typed: Where they come from.
+            ends_with_input: The end of the input ends the conversation; by default where it is a terminal: there
+                somebody pressed ctrl+d. A pipe or /dev/null that ends has only nothing more to type.
+        """
+        self.records: list[TurnRecord] = []
+        self._controls = controls
+        self._clock = clock
+        self._typed = typed if typed is not None else standard_input()
+        self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
+        self._over = asyncio.Event()
+        self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
+        self._chosen: tuple[Chosen, ...] = ()
+        self._status: Status | None = None
+
+    # What happens --------------------------------------------------------------------------------------------
+
+    def show(self, fact: Fact) -> None:
+        """A fact of the conversation; words that are still being heard are left out."""
+        match fact:
+            case TurnTaken() if fact.text and not _is_typed(fact.origin):
+                self._say("you", f"{fact.text} (roughly)" if fact.rough else fact.text)
+            case UnitSpoken():
+                self._say("repartee", fact.text)
+            case ReplyCut() if fact.why == "unheard":
+                self._say("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
+            case ReplyCut() if fact.heard_ms > 0:
+                self._say("repartee", "(interrupted)")
+            case TurnFinished():
+                self._finished(fact.record)
+            case Trouble():
+                self._say(f"trouble {self._clock()}", fact.what)
+
+    def engines(self, chosen: Sequence["Chosen"]) -> None:
+        """The engines in use, as far as they are loaded; each is named once."""
+        for engine in chosen[len(self._chosen) :]:
+            why = f" (fallback: {engine.why})" if engine.fallback else ""
+            self._say(engine.stage, f"{engine.name}, {engine.detail}{why}")
+        self._chosen = tuple(chosen)
+
+    def ready(self) -> None:
+        """Everything is loaded."""
+        self._say("ready", "speak, or type; /help names the commands")
+
+    async def run(self) -> None:
+        """Until somebody quits. The controls were told then, as by the screen."""
+        async with asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(self._read(), name="typed lines")
+            while not self._over.is_set():
+                self._watch(self._controls.status())
+                try:
+                    async with asyncio.timeout(WATCH_S):
+                        await self._over.wait()
+                except TimeoutError:
+                    continue
+            reading.cancel()
+        self._controls.quit()
+
+    async def aclose(self) -> None:
+        """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""
+        written = io.StringIO()
+        console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
+        if self._chosen:
+            summary(console, self.records, self._chosen)
+        for line in written.getvalue().splitlines():
+            self._out.write(_columns(line))
+        if self._out.left_out:
+            self._say("left out", f"{self._out.left_out} lines, which nobody read in time")
+        await self._out.aclose()
+
+    def _say(self, label: str, text: str) -> None:
+        self._out.write(f"{label}: {printable(text)}")
+
+    def _finished(self, record: TurnRecord) -> None:
+        if record.response_latency_ms is None:
+            if record.outcome in {"failed", "stuck"}:
+                self._say("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
+            return
+        self.records.append(record)
+        parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
+        latency_ms = record.response_latency_ms
+        self._say("latency", f"{latency_ms:.0f} ms, {verdict(latency_ms)}: {', '.join(parts)}")
+
+    def _watch(self, status: Status) -> None:
+        before, self._status = self._status, status
+        if before is None or (before.input, before.muted) != (status.input, status.muted):
+            self._say("microphone", "closed; /mute opens it" if status.muted else status.input)
+        if before is None or before.output != status.output:
+            self._say("loudspeaker", status.output)
+        if before is None or before.echo != status.echo:
+            self._say("echo", status.echo)
+        waking = status.mode == "wake" and status.floor != "starting"
+        if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
+            self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
+
+    # What is typed -------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        if self._typed is not None:
+            async with aclosing(lines_of(self._typed)) as lines:
+                async for line in lines:
+                    self._do(line)
+        if self._ends:
+            self._over.set()
+
+    def _do(self, line: str) -> None:
+        if not line.startswith("/"):
+            self._say("you (typed)", line)
+            self._controls.type(line)
+            return
+        command, _, rest = line.partition(" ")
+        match command:
+            case "/mute":
+                self._controls.mute(not self._controls.status().muted)
+            case "/talk":
+                self._talk()
+            case "/interrupt":
+                self._controls.interrupt()
+            case "/repeat":
+                self._controls.repeat()
+            case "/devices":
+                for choice in self._controls.devices():
+                    self._say(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
+            case "/use":
+                self._use(*rest.strip().partition(" ")[::2])
+            case "/help":
+                for text in COMMANDS:
+                    self._out.write(text)
+            case "/quit":
+                self._over.set()
+            case _:
+                self._say("unknown", f"there is no command {command}; /help names those there are")
+
+    def _talk(self) -> None:
+        status = self._controls.status()
+        if status.mode != "push-to-talk":
+            self._say("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            return
+        self._controls.talk(not status.talking)
+
+    def _use(self, direction: str, name: str) -> None:
+        match direction:
+            case "input" | "output":
+                self._controls.use(direction, name.strip())
+            case _:
+                self._say("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+
+
+def _is_typed(origin: Origin) -> bool:
+    """Its words were printed when they were typed."""
+    return origin == "requested"
+
+
+def _columns(line: str) -> str:
+    """A line of a table: its columns keep their blanks, each made fit for a terminal."""
+    return "  ".join(printable(part) for part in line.rstrip().split("  "))

@@ -1,0 +1,217 @@
+"""One MCP server: run or reached, asked what it has, called, and connected again whenever it is gone.
+
+Lives on the loop of `assistant/tools/mcp_tools.py`. The official `mcp` package (extra `mcp`) speaks the protocol.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, Tool
+
+from assistant.config.tool_settings import ToolServerSection
+from assistant.tools import ToolError
+from assistant.tools.names import named
+from llm.chat import Function
+
+if TYPE_CHECKING:
+    from mcp.client._transport import Transport  # a name of the package's own inside: not needed to run
+
+CONNECT_TIMEOUT_S = 20.0
+"""To start a program, or reach an address, and list its tools: some fetch themselves first."""
+
+LOOK_EVERY_S = 15.0
+LOOK_TIMEOUT_S = 5.0
+"""A server that does not even list its tools within this is taken for dead."""
+
+FIRST_AGAIN_S, LAST_AGAIN_S = 1.0, 60.0
+"""How long a lost server is left alone: twice as long every time, until it has held for a while."""
+
+for _name in ("mcp", "client", "httpx2"):
+    # Their loggers: what they would say of a message that they cannot read is the message.
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
+
+MOST_TOOLS = 64
+MOST_PAGES = 20
+LONGEST_DESCRIPTION = 1024
+LONGEST_SCHEMA = 20_000
+"""Characters: every one of them is in every prompt."""
+
+
+@dataclass(slots=True)
+class McpServer:
+    """One server of the configuration.
+
+    Attributes:
+        environ: Where the variables that it needs are.
+        complain: Told what goes wrong, in one sentence.
+        functions: What it offers; stays while it is away, so that prompts stay the same.
+        tried: Set once it was connected for the first time, or could not be.
+        trouble: Why its tools cannot be called right now; "" where they can.
+        remarks: What else is wrong with it, each once.
+    """
+
+    section: ToolServerSection
+    environ: Mapping[str, str]
+    complain: Callable[[str], None]
+    functions: tuple[Function, ...] = ()
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    trouble: str = ""
+    remarks: list[str] = field(default_factory=list)
+    _tools: Mapping[str, str] = field(default_factory=dict)
+    _client: Client | None = None
+    _doubted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Keep it connected until cancelled."""
+        again_s = FIRST_AGAIN_S
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            try:
+                async with self._connected() as client:
+                    self._client, self.trouble = client, ""
+                    self.tried.set()
+                    await self._watch(client)
+            except Exception as error:  # noqa: BLE001 - the library's and the system's are of many kinds
+                if loop.time() - began_s > LAST_AGAIN_S:
+                    again_s = FIRST_AGAIN_S
+                self._lost(error, again_s)
+            finally:
+                self._client = None
+            self.tried.set()
+            await asyncio.sleep(again_s)
+            again_s = min(2 * again_s, LAST_AGAIN_S)
+
+    async def call(self, name: str, arguments: str) -> str:
+        """Call one of `functions`. Raises ToolError."""
+        client = self._client
+        if client is None:
+            raise ToolError(f"the tool server {self.section.name} is not there at the moment; say so")
+        try:
+            result = await client.call_tool(self._tools[name], json.loads(arguments))
+        except MCPError as error:
+            self._doubted.set()
+            raise ToolError(f"the tool server {self.section.name} refused the call (code {error.code})") from error
+        except Exception as error:
+            self._doubted.set()
+            raise ToolError(f"the tool server {self.section.name} failed ({type(error).__name__})") from error
+        return text_of(result)
+
+    # ---- the connection ----
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[Client]:
+        """Connected and listed."""
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                transport = await self._transport(stack)
+                client = await stack.enter_async_context(Client(transport, cache=None))
+                self._take(await _listed(client))
+            yield client
+
+    async def _transport(self, stack: AsyncExitStack) -> "Transport":
+        section = self.section
+        if section.url:
+            token = self.environ[section.token_env] if section.token_env else ""
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
+            timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
+            client = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+            return streamable_http_client(section.url, http_client=client)
+        program, *arguments = section.argv
+        env = {name: self.environ[name] for name in section.variables}
+        # What it writes to its stderr may be what was said: that is shown nowhere. The stack closes it.
+        nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: ASYNC230, SIM115
+        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=nowhere)
+
+    async def _watch(self, client: Client) -> None:
+        """Until it is gone: raises what says so."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._doubted.wait()
+            except TimeoutError:
+                pass
+            self._doubted.clear()
+            async with asyncio.timeout(LOOK_TIMEOUT_S):
+                self._take(await _listed(client))
+
+    def _lost(self, error: Exception, again_s: float) -> None:
+        reason = reason_of(error)
+        trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
+        if trouble != self.trouble:  # said once, not at every attempt
+            self.trouble = trouble
+            self.complain(f"{trouble}; trying again in {again_s:g} s, then less often")
+
+    # ---- its tools ----
+
+    def _take(self, tools: Sequence[Tool]) -> None:
+        wanted = self.section.only.split()
+        found = {tool.name: tool for tool in tools}
+        if lacking := [name for name in wanted if name not in found]:
+            self._say_once(f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`")
+        names = named(self.section.name, [name for name in found if not wanted or name in wanted])
+        functions = [_function(name, found[tool]) for name, tool in names.items()]
+        fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
+        if len(fitting) < len(functions):
+            self._say_once(
+                f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
+                "descriptions too long, which are left out: name those that are needed in its key `only`"
+            )
+        self._tools, self.functions = names, tuple(fitting)
+
+    def _say_once(self, what: str) -> None:
+        if what not in self.remarks:
+            self.remarks.append(what)
+            self.complain(what)
+
+
+async def _listed(client: Client) -> list[Tool]:
+    tools: list[Tool] = []
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tools
+
+
+def _function(name: str, tool: "Tool") -> Function:
+    description = " ".join((tool.description or tool.title or "").split())[:LONGEST_DESCRIPTION]
+    return Function(name, description, json.dumps(tool.input_schema, sort_keys=True, separators=(",", ":")))
+
+
+def text_of(result: CallToolResult) -> str:
+    """What the model gets to read of a result: its texts; of anything else only the kind. A failure is marked."""
+    parts = [block.text if block.type == "text" else f"[{block.type}]" for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    text = "\n".join(parts) or "done"
+    return f"error: {text}" if result.is_error else text
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a connection failed, in words that hold nothing of what was said: the kind of the innermost error."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, FileNotFoundError):
+        return "no such program"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__

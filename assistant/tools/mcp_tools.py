@@ -1,0 +1,150 @@
+"""The tools of all MCP servers of the configuration, started once with the process.
+
+They have a thread with a loop of their own: the library that speaks to them is heavy, and no server, however slow, may
+hold up a conversation. What is asked of them and what goes wrong passes between the two loops.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from assistant.config.tool_settings import ToolServerSection
+from assistant.tools import ToolError
+from assistant.tools.mcp_server import McpServer
+from audio.errors import EngineLoadError
+from llm.chat import Function
+
+FIRST_LOOK_S = 10.0
+"""How long the start waits for servers; one that takes longer joins when it is there."""
+
+
+@dataclass(slots=True)
+class McpTools:
+    """Implements `assistant.tools.Tools`.
+
+    Attributes:
+        sections: The servers.
+        environ: Where the variables that they need are.
+    """
+
+    name = "tools"
+
+    sections: Sequence[ToolServerSection]
+    environ: Mapping[str, str]
+    _servers: Sequence[McpServer] = ()
+    _home: asyncio.AbstractEventLoop | None = None
+    _away: asyncio.AbstractEventLoop | None = None
+    _thread: threading.Thread | None = None
+    _stop: "Future[None]" = field(default_factory=Future)
+    _ended: "Future[None]" = field(default_factory=Future)
+    _listeners: list[Callable[[str], None]] = field(default_factory=list)
+
+    async def load(self) -> None:
+        """Start the servers, and wait for a while until they are there. Those that are not go on being tried.
+
+        Who cancels this has the servers stopped by `aclose`.
+
+        Raises EngineLoadError where a variable is missing that a server needs.
+        """
+        for section in self.sections:
+            for name in section.variables:
+                if not self.environ.get(name):
+                    raise EngineLoadError(
+                        f"tool server {section.name}: the environment variable {name} is not set; put its value there, "
+                        "or remove it from env or token_env."
+                    )
+        self._home = asyncio.get_running_loop()
+        looked: Future[None] = Future()
+        self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
+        self._thread.start()
+        await asyncio.shield(asyncio.wrap_future(looked))  # the thread sets it, whether anybody waits or not
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Of all servers, in the order of the configuration."""
+        return tuple(function for server in self._servers for function in server.functions)
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong with which server, right now."""
+        said = [(server.trouble, *server.remarks) for server in self._servers]
+        return [what for one in said for what in one if what]
+
+    @property
+    def detail(self) -> str:
+        """One line for the screen."""
+        there = [f"{server.section.name} ({len(server.functions)})" for server in self._servers if not server.trouble]
+        return f"{len(self.functions)} tools: {', '.join(there)}" if there else "no server is there"
+
+    async def call(self, name: str, arguments: str) -> str:
+        """See `Tools.call`."""
+        for server in self._servers:
+            if any(function.name == name for function in server.functions):
+                assert self._away is not None
+                try:
+                    asked = asyncio.run_coroutine_threadsafe(server.call(name, arguments), self._away)
+                except RuntimeError as error:
+                    raise ToolError("the tools were stopped") from error
+                return await asyncio.wrap_future(asked)
+        raise ToolError(f"there is no tool {name} any more")
+
+    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
+        """See `Tools.attend`."""
+        self._listeners.append(complain)
+        for trouble in self.troubles:
+            complain(trouble)
+        return lambda: self._listeners.remove(complain)
+
+    async def aclose(self) -> None:
+        """Stop the servers. Idempotent; the caller limits it."""
+        if self._thread is None:
+            return
+        if not self._stop.done():
+            self._stop.set_result(None)
+        await asyncio.shield(asyncio.wrap_future(self._ended))
+
+    # ---- in the thread ----
+
+    def _live(self, looked: "Future[None]") -> None:
+        try:
+            asyncio.run(self._serve(looked))
+        finally:
+            if not looked.done():
+                looked.set_exception(
+                    EngineLoadError("the tools did not start; see `repartee config` for their servers.")
+                )
+            self._ended.set_result(None)
+
+    async def _serve(self, looked: "Future[None]") -> None:
+        self._away = asyncio.get_running_loop()
+        servers = [McpServer(section, self.environ, self._complain) for section in self.sections]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]
+            tasks.append(group.create_task(self._look(servers, looked), name="first look"))
+            await asyncio.wrap_future(self._stop)
+            for task in tasks:
+                task.cancel()
+
+    async def _look(self, servers: Sequence[McpServer], looked: "Future[None]") -> None:
+        try:
+            async with asyncio.timeout(FIRST_LOOK_S):
+                for server in servers:
+                    await server.tried.wait()
+        except TimeoutError:
+            for server in servers:
+                if not server.tried.is_set():
+                    server.trouble = f"the tool server {server.section.name} is not there yet"
+        self._servers = servers
+        looked.set_result(None)
+
+    def _complain(self, what: str) -> None:
+        if self._home is not None:
+            with suppress(RuntimeError):  # the process is ending: nobody is left to be told
+                self._home.call_soon_threadsafe(self._tell, what)
+
+    def _tell(self, what: str) -> None:
+        for listener in tuple(self._listeners):
+            listener(what)

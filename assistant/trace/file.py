@@ -1,0 +1,71 @@
+"""Traces on disk: one line per finished turn, written aside so that no turn waits for a disk."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assistant.trace.folder import KEEP_ALL, Limits, tidy
+from assistant.trace.record import TurnRecord
+from assistant.write_behind import BINARY, WriteBehind, append_whole
+
+
+class TraceFile:
+    """Appends records to one file per conversation. Lives on the event loop; the disk is touched in a thread.
+
+    Attributes:
+        path: The file; made with its first record.
+    """
+
+    def __init__(self, directory: Path, name: str, complain: Callable[[str], None], limits: Limits = KEEP_ALL) -> None:
+        """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails.
+
+        With its first record, traces beyond `limits` are removed from `directory`.
+        """
+        self.path = directory / f"{name}.jsonl"
+        self._complain = complain
+        self._limits = limits
+        self._tidied = limits == KEEP_ALL
+        self._lines: WriteBehind[str] = WriteBehind(
+            self.path,
+            lambda lines: _append(self.path, lines),
+            complain,
+            waits="traces wait in memory. Check trace.dir and the free space.",
+            lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
+            afterwards=self._tidy,
+        )
+
+    @property
+    def dropped(self) -> int:
+        """Records lost because the disk could not keep up."""
+        return self._lines.dropped
+
+    def put(self, record: TurnRecord) -> None:
+        """Have a record written; never blocks."""
+        self._lines.put([record.to_json()])
+
+    async def run(self) -> None:
+        """The writer's task: writes what comes until it is cancelled, and then what is left."""
+        await self._lines.run()
+
+    async def _tidy(self) -> None:
+        """Once. As with writing, the thread goes on if nobody waits any longer."""
+        if self._tidied:
+            return
+        self._tidied = True
+        now_s = datetime.now(UTC).timestamp()
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, tidy, self.path, self._limits, now_s)
+        except OSError as error:
+            self._complain(f"{self.path.parent}: old traces cannot be removed ({error.strerror or error}).")
+
+
+def _append(path: Path, lines: Sequence[str]) -> None:
+    """Add whole lines, or nothing. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o666)
+    try:
+        append_whole(file, "".join(f"{line}\n" for line in lines).encode())
+    finally:
+        os.close(file)

@@ -1,0 +1,76 @@
+"""The folder of traces: which of them are too old, or too many. Deciding is pure; removing is not."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.config.settings import TraceSection
+
+OURS = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.jsonl")
+"""A trace as a conversation names it; nothing else in the folder is ever removed."""
+
+OPEN_S = 3600.0
+"""Whatever was written so lately may belong to a conversation that is still going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept; 0: no limit."""
+
+    max_mb: int = 0
+    max_days: int = 0
+
+    @classmethod
+    def of(cls, section: TraceSection) -> "Limits":
+        """As the settings say."""
+        return cls(section.max_mb, section.max_days)
+
+
+KEEP_ALL = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A trace on disk: its size, and the wall clock of its last record."""
+
+    path: Path
+    size_bytes: int
+    written_s: float
+
+
+def beyond(limits: Limits, traces: Iterable[Stored], now_s: float) -> list[Stored]:
+    """Which traces go, oldest first: those past max_days, and then as many as it takes to get below max_mb.
+
+    One that was written within OPEN_S stays, whatever the limits say.
+    """
+    gone: list[Stored] = []
+    by_age = sorted(traces, key=lambda trace: (trace.written_s, trace.path.name))
+    total_bytes = sum(trace.size_bytes for trace in by_age)
+    for trace in by_age:
+        age_s = now_s - trace.written_s
+        too_old = limits.max_days > 0 and age_s > limits.max_days * 86400
+        too_much = limits.max_mb > 0 and total_bytes > limits.max_mb * 1_000_000
+        if (too_old or too_much) and age_s > OPEN_S:
+            gone.append(trace)
+            total_bytes -= trace.size_bytes
+    return gone
+
+
+def tidy(own: Path, limits: Limits, now_s: float) -> None:
+    """Remove the traces beyond the limits from the folder of `own`, which stays. Blocks.
+
+    Raises:
+        OSError: The folder cannot be read, or a file not removed.
+    """
+    traces = []
+    for path in own.parent.iterdir():
+        if path == own or not OURS.fullmatch(path.name):
+            continue
+        try:
+            found = path.stat()
+        except FileNotFoundError:  # another conversation is tidying, too
+            continue
+        traces.append(Stored(path, found.st_size, found.st_mtime))
+    for trace in beyond(limits, traces, now_s):
+        trace.path.unlink(missing_ok=True)

@@ -1,0 +1,234 @@
+"""From a record to the spans of OpenTelemetry: pure, and without any of its packages.
+
+One trace for each turn: `turn` at the root; below it everything that was done or waited for, in the record's own
+numbers; and one span for each answer, in the words of the conventions for generative AI where a model gave it. What
+was said is in none of them, whatever `trace.words` says.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from assistant.trace.context import answer_span_id, span_id_of
+from assistant.trace.record import TracedAnswer, TracedSpan, TurnRecord
+
+Value = str | bool | int | float | tuple[str, ...]
+Kind = Literal["internal", "client"]
+
+MODEL_STAGES = frozenset(("queue", "llm_network", "llm_first_token"))
+"""Of the spans, those that are parts of waiting for an answer."""
+
+FAILED = frozenset(("failed", "stuck"))
+
+_TOOL = re.compile(r"tool (.+) \(\d+\)")
+"""What the span of a tool call is named in the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of an endpoint beside its name.
+
+    Attributes:
+        provider: As the conventions for generative AI call the service.
+        model: As the service is asked for it.
+    """
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An event of a span."""
+
+    name: str
+    at_ns: int
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span; times are nanoseconds of Unix time.
+
+    Attributes:
+        parent_id: "" for the root.
+        failure: What went wrong; None: nothing, as far as is known; "" : something without words for it.
+    """
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    kind: Kind
+    start_ns: int
+    end_ns: int
+    attributes: Mapping[str, Value]
+    moments: tuple[Moment, ...] = ()
+    failure: str | None = None
+
+
+def provider_of(kind: str, host: str) -> str:
+    """The conventions' word for who is behind an endpoint of this kind on this host, else the kind itself."""
+    if kind == "openai" and (host == "azure.com" or host.endswith(".azure.com")):
+        return "azure.ai.openai"
+    return {"bedrock": "aws.bedrock", "sagemaker": "aws.sagemaker", "triton-grpc": "triton"}.get(kind, kind)
+
+
+def spans_of(record: TurnRecord, endpoints: Mapping[str, Asked]) -> list[Span]:
+    """The turn, root first.
+
+    Args:
+        record: As it is written to the trace.
+        endpoints: By name; who is not among them, as the built-in skills, is no generative model.
+    """
+    return list(_spans(_Frame(record, endpoints)))
+
+
+class _Frame:
+    """What all spans of a turn share."""
+
+    def __init__(self, record: TurnRecord, endpoints: Mapping[str, Asked]) -> None:
+        self.record = record
+        self.endpoints = endpoints
+        self.root_id = span_id_of(record.trace_id, "turn")
+        self.zero_ns = round(datetime.fromisoformat(record.started_at).timestamp() * 1000) * 1_000_000
+
+    def ns(self, ms: float) -> int:
+        """A time of the line, to the microsecond, as the JSON has it."""
+        return self.zero_ns + round(round(ms, 3) * 1000) * 1000
+
+
+def _spans(frame: _Frame) -> Iterator[Span]:
+    record = frame.record
+    yield _root(frame)
+    for answer in record.answers:
+        yield _answer(frame, answer)
+    answered = {answer.attempt for answer in record.answers}
+    for number, span in enumerate(record.spans):
+        yield _part(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
+
+
+def _root(frame: _Frame) -> Span:
+    record = frame.record
+    attributes: dict[str, Value | None] = {
+        "gen_ai.conversation.id": record.conversation,
+        "repartee.turn": record.turn,
+        "repartee.outcome": record.outcome,
+        "repartee.attempts": record.attempts,
+        "repartee.rough": record.rough,
+        "repartee.response_latency_ms": _plain(record.response_latency_ms),
+        "repartee.no_latency_reason": record.no_latency_reason,
+        "repartee.speech_start_ms": _plain(record.speech_start_ms),
+        "repartee.speech_end_ms": _plain(record.speech_end_ms),
+        "repartee.speech_end_bias_ms": _plain(record.speech_end_bias_ms),
+        "repartee.endpoint_ms": _plain(record.endpoint_ms),
+        "repartee.playout_start_ms": _plain(record.playout_start_ms),
+        "repartee.fallbacks": record.fallbacks or None,
+        "repartee.error": record.error,
+    }
+    for stage, share in record.stages.items():
+        attributes[f"repartee.stage.{stage}.ms"] = _plain(share.ms)
+        attributes[f"repartee.stage.{stage}.slack_ms"] = _plain(share.slack_ms)
+    attributes |= {f"repartee.engine.{stage}": name for stage, name in record.engines.items() if name}
+    attributes |= {f"repartee.counter.{name}": count for name, count in record.counters.items()}
+    start_ms, end_ms = _extent(record)
+    return Span(
+        record.trace_id, frame.root_id, "", "turn", "internal", frame.ns(start_ms), frame.ns(end_ms),
+        _known(attributes),
+        tuple(
+            Moment(event.name, frame.ns(event.at_ms), {"repartee.detail": event.detail} if event.detail else {})
+            for event in record.events
+        ),
+        (record.error or "") if record.error is not None or record.outcome in FAILED else None,
+    )  # fmt: skip
+
+
+def _answer(frame: _Frame, answer: TracedAnswer) -> Span:
+    trace_id = frame.record.trace_id
+    asked = frame.endpoints.get(answer.by)
+    attributes: dict[str, Value | None] = {
+        "repartee.attempt": answer.attempt,
+        "repartee.dropped": answer.dropped,
+        "repartee.answered_by": answer.by,
+        "repartee.pieces": answer.pieces,
+        "repartee.sound_ms": _plain(answer.sound_ms),
+        "repartee.voice_ms": _plain(answer.voice_ms),
+    }
+    if answer.first_token_ms is not None:
+        attributes["repartee.first_token_ms"] = _plain(answer.first_token_ms - answer.asked_ms)
+    if asked is not None:
+        attributes |= _gen_ai(frame, answer, asked)
+    last_ms = next(ms for ms in (answer.ended_ms, answer.first_token_ms, answer.asked_ms) if ms is not None)
+    return Span(
+        trace_id,
+        answer_span_id(trace_id, answer.attempt),
+        frame.root_id,
+        f"answer {answer.by}" if asked is None else f"chat {asked.model}",
+        "internal" if asked is None else "client",
+        frame.ns(answer.asked_ms),
+        frame.ns(max(answer.asked_ms, last_ms)),
+        _known(attributes),
+    )
+
+
+def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: Asked) -> dict[str, Value | None]:
+    first_ms = answer.first_token_ms
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": asked.provider,
+        "gen_ai.request.model": asked.model,
+        "gen_ai.request.stream": True,
+        "gen_ai.conversation.id": frame.record.conversation,
+        "gen_ai.response.finish_reasons": None if answer.reason is None else (answer.reason,),
+        "gen_ai.response.time_to_first_chunk": (
+            None if first_ms is None else round((first_ms - answer.asked_ms) / 1000, 6)
+        ),
+        "gen_ai.usage.input_tokens": answer.prompt_tokens,
+        "gen_ai.usage.output_tokens": answer.completion_tokens,
+        "gen_ai.usage.cache_read.input_tokens": answer.cached_tokens,
+    }
+
+
+def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> Span:
+    trace_id = frame.record.trace_id
+    attributes: dict[str, Value | None] = {
+        "repartee.stage": span.stage,
+        "repartee.attempt": span.attempt,
+        "repartee.dropped": span.dropped,
+        "repartee.after": span.after or None,
+        "repartee.duration_ms": _plain(span.end_ms - span.start_ms),
+    }
+    name = span.name
+    if tool := _TOOL.fullmatch(span.name):
+        name = f"execute_tool {tool[1]}"
+        attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool[1]}
+    return Span(
+        trace_id,
+        span_id_of(trace_id, f"span {number}"),
+        answer_span_id(trace_id, span.attempt) if inside_answer else frame.root_id,
+        name,
+        "internal",
+        frame.ns(span.start_ms),
+        frame.ns(span.end_ms),
+        _known(attributes),
+    )
+
+
+def _extent(record: TurnRecord) -> tuple[float, float]:
+    """From the first thing that is known of the turn to the last, ms of the line."""
+    times = [event.at_ms for event in record.events]
+    times += [ms for span in record.spans for ms in (span.start_ms, span.end_ms)]
+    times += [ms for answer in record.answers for ms in (answer.asked_ms, answer.ended_ms) if ms is not None]
+    times += [ms for ms in (record.speech_start_ms, record.speech_end_ms, record.playout_start_ms) if ms is not None]
+    return min(times, default=0.0), max(times, default=0.0)
+
+
+def _plain(ms: float | None) -> float | None:
+    """As the JSON has it."""
+    return None if ms is None else round(ms, 3)
+
+
+def _known(attributes: Mapping[str, Value | None]) -> dict[str, Value]:
+    return {name: value for name, value in attributes.items() if value is not None}

@@ -1,0 +1,311 @@
+"""What turn taking was told, as facts without words: enough to let it decide again, exactly. Pure.
+
+Whatever `Turns.tell` hears becomes one short entry; frames in which nothing changes share one. Texts are kept only as
+far as decisions depend on them: whether there are words, whether they agree with others, whether they are a listener's
+"mhm".
+
+    set {"hangover_ms":400,...}                       the settings in effect from here on
+    hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
+    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called
+    judged 41600 34112 0.49 160.0 650.0 sound+text    a segment's silence: probability, length, excess of a pause
+    words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
+                                                      they are none to be answered, if so (called)
+    lost 41600 1 2 34112                              these never came
+    playing 41600 1 2 3 1                             of this reply, three whole words were heard; it is audible
+    ended 41600 1 2                                   this reply is over
+    asked 41600 greeting 1                            a reply nobody spoke for, with words of its own
+    submitted|pressed|cleared|cancelled 41600         by the client
+    cancelled 41600 request                           and what it asked for is not wanted either
+"""
+
+import base64
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import assert_never
+
+from assistant.turn_end.estimate import Estimate, Patience
+from assistant.turn_events import (
+    Asked,
+    Cancelled,
+    Cleared,
+    Event,
+    Heard,
+    Judged,
+    NotTranscribed,
+    Partial,
+    Playing,
+    Pressed,
+    ReplyEnded,
+    ReplyId,
+    Submitted,
+    Transcribed,
+)
+from assistant.turn_settings import TurnSettings
+from assistant.turn_words import is_backchannel, plain_words
+from audio.stt import SegmentId, Words
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.vad import Voicing
+
+MOST_ENTRIES = 20_000
+"""Kept between two records: more than an hour of anything. Then the oldest go; `before` tells that some are missing."""
+
+MOST_FRAMES = 3000
+"""Of voice in one entry: a minute. Of each frame it is kept how sure the detector was; of a silence only its length."""
+
+PLAYING_EVERY = samples_of_ms(500)
+"""A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
+
+Told = Event | TurnSettings
+
+_Single = (
+    Partial | Judged | Transcribed | NotTranscribed | Playing | ReplyEnded | Asked | Submitted | Pressed | Cleared
+    | Cancelled
+)  # fmt: skip
+"""What has an entry of its own: frames share theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What was told since the last time.
+
+    Attributes:
+        before: How many entries there were before these.
+    """
+
+    before: int
+    entries: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class ToldLog:
+    """Takes down what one conversation's turn taking is told.
+
+    Attributes:
+        salt: For hashes of words; never written down.
+    """
+
+    salt: bytes
+    _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENTRIES))
+    _count: int = 0
+    _settings: TurnSettings | None = None
+    _last: Heard | None = None  # of the frames that are to share an entry
+    _frames: int = 0
+    _sure: bytearray = field(default_factory=bytearray)
+    _playing: Playing | None = None  # the last one told
+    _kept: Playing | None = None  # the last one kept
+    _partial: str = ""
+
+    def tell(self, event: Event, settings: TurnSettings) -> None:
+        """The next event, before turn taking hears it, and the settings it will be decided by."""
+        if settings != self._settings:
+            self._settings, self._partial = settings, ""
+            self._add(f"set {json.dumps(asdict(settings), separators=(',', ':'))}")
+        match event:
+            case Heard():
+                if self._playing is not self._kept and self._playing is not None:
+                    self._keep_playing(event.at)
+                self._hear(event)
+            case Playing():
+                self._playing = event
+                if self._kept is None or _news(self._kept, event):
+                    self._kept = event
+                    self._add(_entry(event, self.salt))
+            case Partial():
+                entry = _entry(event, self.salt)
+                if entry.partition(" ")[2].partition(" ")[2] != self._partial:
+                    self._partial = entry.partition(" ")[2].partition(" ")[2]
+                    self._add(entry)
+            case _:
+                self._add(_entry(event, self.salt))
+
+    def drain(self) -> Entries:
+        """What came since the last time; it is not kept any longer."""
+        self._flush()
+        entries = tuple(self._entries)
+        self._entries.clear()
+        return Entries(self._count - len(entries), entries)
+
+    def forget(self) -> None:
+        """What came since the last time is not to be kept: a gap, which the next entries' `before` tells."""
+        self._flush()
+        self._entries.clear()
+        self._count += 1  # also where nothing was there: the settings, and what was heard, cannot be decided upon again
+        self._settings = self._playing = self._kept = None
+        self._partial = ""
+
+    def _hear(self, event: Heard) -> None:
+        if self._last is not None and (not _goes_on(self._last, event) or len(self._sure) >= MOST_FRAMES):
+            self._flush()
+        self._last = event
+        self._frames += 1
+        if event.voicing.speaking:  # how sure the detector is matters only of voice
+            self._sure.append(round(min(max(event.voicing.probability, 0.0), 1.0) * 255))
+
+    def _keep_playing(self, now: Samples) -> None:
+        """The reports have stopped: the last one counts, however little it told."""
+        if self._playing is not None and now - self._playing.at >= PLAYING_EVERY:
+            self._kept = self._playing
+            self._add(_entry(self._playing, self.salt))
+
+    def _add(self, entry: str) -> None:
+        self._flush()
+        self._entries.append(entry)
+        self._count += 1
+
+    def _flush(self) -> None:
+        if self._last is None:
+            return
+        self._entries.append(_heard_entry(self._last, self._frames, bytes(self._sure)))
+        self._count += 1
+        self._last, self._frames, self._sure = None, 0, bytearray()
+
+
+def told_of(entries: Iterable[str]) -> Iterator[Told]:
+    """What was told, one after another. Raises ValueError for an entry of another form."""
+    for entry in entries:
+        kind, _, rest = entry.partition(" ")
+        if kind == "set":
+            yield settings_of(json.loads(rest))
+        elif kind == "hear":
+            yield from _frames_of(rest.split())
+        else:
+            yield _event_of(kind, rest.split())
+
+
+def settings_of(found: dict[str, object]) -> TurnSettings:
+    """Settings as they were taken down; what a newer version adds is ignored. Raises TypeError, ValueError."""
+    known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    patience = known.get("patience")
+    if isinstance(patience, dict):
+        known["patience"] = Patience(**patience)
+    return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _news(kept: Playing, event: Playing) -> bool:
+    same = (kept.reply, kept.words_heard, kept.audible) == (event.reply, event.words_heard, event.audible)
+    return not same or event.at - kept.at >= PLAYING_EVERY
+
+
+def _goes_on(last: Heard, event: Heard) -> bool:
+    before, now = last.voicing, event.voicing
+    same = (before.speaking, before.edge, before.fading) == (now.speaking, now.edge, now.fading)
+    return same and event.at - last.at == FRAME_SAMPLES
+
+
+# ---- to entries ----
+
+
+def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
+    voicing = last.voicing
+    fading = "-" if voicing.fading is None else str(voicing.fading)
+    entry = f"hear {last.at} {frames} {voicing.speaking:d} {voicing.edge} {fading}"
+    return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
+
+
+def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
+    match event:
+        case Partial():
+            said = "called" if event.called else _said(event.words.text)
+            return f"partial {event.at} {event.words.segment} {event.words.rough:d} {said}"
+        case Judged():
+            found = event.estimate
+            numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r}"
+            return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
+        case Transcribed():
+            words = event.words
+            void = f" {event.void}" if event.void else ""
+            hashed = _hashed(words.text, salt)
+            return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {hashed}{void}"
+        case NotTranscribed():
+            return f"lost {event.at} {_id(event.reply)} {event.segment}"
+        case Playing():
+            return f"playing {event.at} {_id(event.reply)} {event.words_heard} {event.audible:d}"
+        case ReplyEnded():
+            return f"ended {event.at} {_id(event.reply)}"
+        case Asked():
+            return f"asked {event.at} {event.origin} {bool(event.text):d}"
+        case Cancelled(at, request_too=True):
+            return f"cancelled {at} request"
+        case Submitted() | Pressed() | Cleared() | Cancelled():
+            return f"{type(event).__name__.lower()} {event.at}"
+        case _:
+            assert_never(event)
+
+
+def _id(reply: ReplyId) -> str:
+    return f"{reply.turn} {reply.attempt}"
+
+
+def _said(text: str) -> str:
+    if not text:
+        return "-"
+    return "mhm" if is_backchannel(text) else "words"
+
+
+def _hashed(text: str, salt: bytes) -> str:
+    if not text.strip():
+        return "-"
+    plain = plain_words(text)
+    return blake2b(plain.encode(), key=salt, digest_size=4).hexdigest() if plain else "?"
+
+
+# ---- and back ----
+
+
+def _frames_of(fields: list[str]) -> Iterator[Heard]:
+    at, count, speaking, edge, fading, *sure = fields
+    probabilities = base64.b64decode(sure[0]) if sure else bytes(int(count))
+    if len(probabilities) != int(count):
+        raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
+    for number, probability in enumerate(probabilities, 1):
+        end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
+        fades = None if fading == "-" else Samples(int(fading))
+        yield Heard(end, Voicing(speaking == "1", Samples(int(edge)), probability / 255, fades))
+
+
+def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+    position, *rest = fields  # "unpack" is what is said where there are none
+    at = Samples(int(position))
+    match kind, rest:
+        case "partial", [segment, rough, said]:
+            text = {"-": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            return Partial(at, Words(SegmentId(int(segment)), at, text, rough == "1"), called=said == "called")
+        case "judged", [segment, probability, silence_ms, excess_ms, sources]:
+            estimate = Estimate(float(probability), float(silence_ms), float(excess_ms), sources.replace("-", ""))
+            return Judged(at, SegmentId(int(segment)), estimate)
+        case "words", [turn, attempt, segment, rough, said]:
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said))
+        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void]:
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), void)
+        case "lost", [turn, attempt, segment]:
+            return NotTranscribed(at, _reply(turn, attempt), SegmentId(int(segment)))
+        case "playing", [turn, attempt, words, audible]:
+            return Playing(at, _reply(turn, attempt), int(words), audible == "1")
+        case "ended", [turn, attempt]:
+            return ReplyEnded(at, _reply(turn, attempt))
+        case "asked", [("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin, worded]:
+            return Asked(at, origin, "words" if worded == "1" else "")
+        case "submitted", []:
+            return Submitted(at)
+        case "pressed", []:
+            return Pressed(at)
+        case "cleared", []:
+            return Cleared(at)
+        case "cancelled", []:
+            return Cancelled(at)
+        case "cancelled", ["request"]:
+            return Cancelled(at, request_too=True)
+        case _:
+            raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
+
+
+def _words(segment: str, at: Samples, rough: str, said: str) -> Words:
+    text = {"-": "", "?": "?"}.get(said, said)
+    return Words(SegmentId(int(segment)), at, text, rough == "1")
+
+
+def _reply(turn: str, attempt: str) -> ReplyId:
+    return ReplyId(int(turn), int(attempt))

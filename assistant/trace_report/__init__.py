@@ -1,0 +1,1 @@
+"""`repartee trace`: from records on disk to figures, tables and drawings."""

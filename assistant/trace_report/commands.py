@@ -1,0 +1,140 @@
+"""What the commands `repartee trace ...` do: read, have it counted or drawn, and print."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from assistant.trace_report.following import follow
+from assistant.trace_report.reading import TraceError, read_records, trace_files, understood
+from assistant.trace_report.scrubbing import scrub
+from assistant.trace_report.waterfall import line_of, waterfall
+
+DRAWN = 10
+"""How many of the slowest turns a page draws."""
+
+PIPE_COLUMNS = 160
+"""Outside a terminal tables are as wide as they are: nothing is cut or folded."""
+
+
+def screen() -> Console:
+    """Tables in colour on a terminal, plain and uncut in a pipe."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)
+
+
+def warn(what: str) -> None:
+    """What is worth knowing and stops nothing."""
+    sys.stderr.write(f"repartee: {what}\n")
+
+
+def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
+    """Every turn of the traces as a waterfall, or every one with this number. Raises TraceError."""
+    shown = 0
+    for record in read_records(trace_files(paths), warn):
+        if turn is not None and record["turn"] != turn:
+            continue
+        if shown:
+            console.print()
+        shown += 1
+        _show_lines(understood(waterfall, record), console)
+    if not shown:
+        which = "no turn" if turn is None else f"no turn {turn}"
+        raise TraceError(f"{_named(paths)}: {which} in it; `repartee trace show` without --turn shows all.")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The forms of a report that are asked for; without any, tables."""
+
+    as_json: bool = False
+    as_csv: bool = False
+    html: Path | None = None
+
+
+def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
+    """The figures of all turns. Raises TraceError."""
+    from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
+    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+
+    tally, slowest = tallied(trace_files(paths), DRAWN if wanted.html is not None else 0, warn)
+    figures = tally.figures()
+    if not figures.turns:
+        raise TraceError(f"{_named(paths)}: no turn in it.")
+    if wanted.html is not None:
+        from assistant.trace_report.page import page  # noqa: PLC0415 - matplotlib: half a second
+
+        _write(wanted.html, page(tally, figures, slowest))
+    if wanted.as_json:
+        sys.stdout.write(trace_report.as_json(figures))
+    elif wanted.as_csv:
+        sys.stdout.write(trace_report.as_csv(figures))
+    else:
+        _show_lines(trace_report.headline(figures), console)
+        for table in trace_report.tables(figures):
+            console.print("", table)
+        console.print()
+        _show_lines(trace_report.sentences(figures), console)
+        if wanted.html is not None:
+            console.print(f"\npage  {wanted.html}", soft_wrap=True)
+
+
+def compare(before: Path, after: Path, console: Console) -> bool:
+    """Both side by side; whether the second is worse where --gate looks. Raises TraceError."""
+    from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
+    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+
+    first, second = (tallied(trace_files([path]), 0, warn)[0] for path in (before, after))
+    for path, tally in ((before, first), (after, second)):
+        if not tally.latency:
+            raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
+    found = comparing.compare(first.ordered(), second.ordered())
+    turns = [f"{len(tally.latency):,} turns" for tally in (first, second)]
+    _show_lines([f"A  {before}, {turns[0]}", f"B  {after}, {turns[1]}", ""], console)
+    console.print(comparing.comparison_table(found, "A", "B"), "")
+    _show_lines(comparing.notes(found), console)
+    return comparing.is_worse(found)
+
+
+def follow_turns(path: Path, console: Console, pause: Callable[[float], None] = time.sleep) -> None:
+    """A line for each turn as it is written, until it is interrupted. Raises TraceError."""
+    for record in follow(path, warn, pause):
+        console.print(Text(understood(line_of, record)), soft_wrap=True)
+
+
+def follow_server(
+    address: str, environ: Mapping[str, str], console: Console, pause: Callable[[float], None] = time.sleep
+) -> None:
+    """A line for each turn of a server as it ends, until it is interrupted. Raises TraceError."""
+    from assistant.trace_report.subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
+
+    for record in subscribe(address, environ, warn, pause):
+        console.print(Text(understood(line_of, record)), soft_wrap=True)
+
+
+def scrub_files(paths: Sequence[Path], console: Console) -> None:
+    """Every file without words. Raises TraceError at the first that cannot be; those before it are done."""
+    for path in trace_files(paths):
+        done = scrub(path, warn)
+        words = f"words of {done.held_words} removed" if done.held_words else "no words in them"
+        console.print(f"{path}  {done.turns} turns, {words}", soft_wrap=True)
+
+
+def _show_lines(lines: Sequence[str] | Iterator[str], console: Console) -> None:
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _named(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TraceError(f"{path} cannot be written ({error.strerror}); name another file with --html.") from error

@@ -1,0 +1,85 @@
+"""Two sets of turns against each other: stage by stage, better, worse, or not to be told. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.table import Table
+
+from assistant.trace_report.statistics import LEVEL, Estimate, Values, difference, least_turns, percentile
+from assistant.trace_report.text import plain_table
+
+COMPARED = (50, 95)
+
+LEAST_MS = 1.0
+"""Less is no difference to anybody, however many turns tell of it."""
+
+GATED = "response_latency"
+"""What --gate looks at: of ten stages, one or two look worse by chance."""
+
+Verdict = Literal["better", "worse", "cannot tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One percentile of one stage in both; milliseconds.
+
+    Attributes:
+        change: After less before.
+    """
+
+    stage: str
+    percent: int
+    before_ms: float
+    after_ms: float
+    change: Estimate
+
+    @property
+    def verdict(self) -> Verdict:
+        """Better or worse only if the whole interval says so, by LEAST_MS at least, and on turns enough."""
+        if not self.change.enough or abs(self.change.value) < LEAST_MS:
+            return "cannot tell"
+        if self.change.high < 0:
+            return "better"
+        return "worse" if self.change.low > 0 else "cannot tell"
+
+
+def compare(before: Mapping[str, Values], after: Mapping[str, Values]) -> list[Comparison]:
+    """Every stage that took time in either, at the percentiles COMPARED; ordered values by stage come in."""
+    return [
+        Comparison(
+            stage=stage,
+            percent=percent,
+            before_ms=round(percentile(before[stage], percent), 3),
+            after_ms=round(percentile(after[stage], percent), 3),
+            change=difference(before[stage], after[stage], percent),
+        )
+        for stage in before
+        if before[stage].size and after[stage].size and max(before[stage][-1], after[stage][-1]) > 0
+        for percent in COMPARED
+    ]
+
+
+def is_worse(comparisons: list[Comparison]) -> bool:
+    """Whether a gate should stop: the response latency's median or p95 is worse."""
+    return any(found.stage == GATED and found.verdict == "worse" for found in comparisons)
+
+
+def comparison_table(comparisons: list[Comparison], before: str, after: str) -> Table:
+    """For the screen."""
+    table = plain_table("ms", "", "", before, after, "change", "")
+    for found in comparisons:
+        change = f"{found.change.value:+.0f} ({found.change.low:+.0f} to {found.change.high:+.0f})"
+        numbers = (f"{found.before_ms:.0f}", f"{found.after_ms:.0f}", change)
+        name = found.stage.replace("response_latency", "response latency") if found.percent == COMPARED[0] else ""
+        style = {"better": "green", "worse": "red", "cannot tell": None}[found.verdict]
+        table.add_row(name, f"p{found.percent}", *numbers, found.verdict, style=style)
+    return table
+
+
+def notes(comparisons: list[Comparison]) -> list[str]:
+    """How to read the table."""
+    lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {LEAST_MS:g} ms is no difference"]
+    few = sorted({found.percent for found in comparisons if not found.change.enough})
+    lines += [f"p{percent} cannot be told from fewer than {least_turns(percent)} turns in each" for percent in few]
+    return lines

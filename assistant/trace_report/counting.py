@@ -1,0 +1,115 @@
+"""Counts the turns of many files: one pass, and where there are many, in several processes."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
+from multiprocessing import get_context
+from pathlib import Path
+
+from assistant.trace_report.facts import facts_of
+from assistant.trace_report.figures import Tally
+from assistant.trace_report.reading import Record, TraceError, read_records, understood
+
+PORTION_BYTES = 64_000_000
+"""What one process counts at a time: half a second's work and more, so that starting it pays."""
+
+MOST_PROCESSES = 8
+
+
+@dataclass(slots=True)
+class Slowest:
+    """The records with the largest latencies, at most so many."""
+
+    most: int
+    _heap: list[tuple[float, int, Record]] = field(default_factory=list)
+    _seen: int = 0
+
+    def add(self, record: Record, latency_ms: float) -> None:
+        """One more; of equal ones the first stays."""
+        self._seen += 1
+        if len(self._heap) < self.most:
+            heappush(self._heap, (latency_ms, -self._seen, record))
+        elif self._heap and latency_ms > self._heap[0][0]:
+            heappushpop(self._heap, (latency_ms, -self._seen, record))
+
+    def merge(self, later: "Slowest") -> None:
+        """Those of turns that come after these."""
+        for latency_ms, _, record in sorted(later._heap, key=lambda entry: -entry[1]):
+            self.add(record, latency_ms)
+
+    def records(self) -> list[Record]:
+        """Slowest first."""
+        return [record for _, _, record in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What comes of a portion of the files."""
+
+    tally: Tally
+    slowest: Slowest
+    warnings: list[str] = field(default_factory=list)
+
+
+def tallied(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) -> tuple[Tally, list[Record]]:
+    """All turns of the files counted, and as many of the slowest, slowest first.
+
+    Raises:
+        TraceError: A file cannot be read or is no trace.
+    """
+    counted = _Counted(Tally(), Slowest(slowest))
+    parts = portions(files, [_size(path) for path in files], PORTION_BYTES)
+    if len(parts) == 1:
+        _count(counted, files, warn)
+    else:
+        # Fresh processes: what this one has open is none of their business.
+        with ProcessPoolExecutor(min(len(parts), _processors()), get_context("spawn")) as pool:
+            for part in pool.map(_counted, parts, [slowest] * len(parts)):
+                counted.tally.merge(part.tally)
+                counted.slowest.merge(part.slowest)
+                for warning in part.warnings:
+                    warn(warning)
+    return counted.tally, counted.slowest.records()
+
+
+def portions(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
+    """Files in their order, cut into runs of at most so many bytes each; one that is larger is a run of its own."""
+    runs: list[list[Path]] = [[]]
+    filled = 0
+    for path, size in zip(files, sizes, strict=True):
+        if runs[-1] and filled + size > most_bytes:
+            runs.append([])
+            filled = 0
+        runs[-1].append(path)
+        filled += size
+    return runs
+
+
+def _counted(files: Sequence[Path], slowest: int) -> _Counted:
+    counted = _Counted(Tally(), Slowest(slowest))
+    _count(counted, files, counted.warnings.append)
+    return counted
+
+
+def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]) -> None:
+    def add(record: Record) -> None:
+        facts = facts_of(record)
+        counted.tally.add(record["conversation"], facts)
+        if facts.latency_ms is not None:
+            counted.slowest.add(record, facts.latency_ms)
+
+    for record in read_records(files, warn):
+        understood(add, record)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+
+
+def _processors() -> int:
+    return min(os.cpu_count() or 1, MOST_PROCESSES)

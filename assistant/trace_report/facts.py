@@ -1,0 +1,254 @@
+"""From the record of a turn to what reports count: pure.
+
+What is said of speculation: an *attempt* is an answer that is begun before it is known that the turn is over. It was
+won if it is the one that was heard and was begun before the endpoint; wasted if it was dropped, unless all it asked for
+was the same words once more.
+"""
+
+import re
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import NamedTuple
+
+from assistant.latency import STAGES
+from assistant.trace_report.reading import Record
+from assistant.trace_report.tokens import Tokens, tokens_of
+
+CUT_IN_MS = 500.0
+"""Who takes the floor so soon after a reply has begun had not finished, rather than heard enough: it takes some 300 ms
+to be sure of a voice, and nobody answers a sound within the other 200."""
+
+MODEL_STAGES = frozenset(("llm_network", "llm_first_token", "first_sentence"))
+WORK_STAGES = MODEL_STAGES | {"stt", "queue", "tts"}
+
+_WORK_PLACES = tuple(place for place, stage in enumerate(STAGES) if stage in WORK_STAGES)
+_NO_TIME = {"ms": 0.0}
+_every_stage = itemgetter(*STAGES)
+_COUNTED = frozenset(("commit", "dropped", "retracted", "interrupt", "tried"))
+
+_TRIED = re.compile(r"attempt \d+: (.+): ([a-z]+), ([a-z ]+) after (\d+) ms(?:, (\d+) tokens in vain)?")
+
+
+class TurnFacts(NamedTuple):
+    """What counts of one turn; milliseconds.
+
+    Attributes:
+        stages_ms: In the order of STAGES; empty without a latency.
+        cut_in: The reply began before the person had finished: it was taken back, or interrupted within CUT_IN_MS.
+        interrupted: A voice cut the reply off: no key, no client and no end of the conversation.
+        committed: Whether an answer was given at all.
+        ahead_ms: How long before the endpoint the heard attempt was begun; below 0: after it; None: unknown.
+        hidden_ms: Work of the heard attempt that nobody waited for.
+        dropped: Attempts that were begun in vain.
+        confirmed: Attempts that only asked for the words again, and got the same.
+        wasted_answers: Dropped attempts for which a model was asked.
+        wasted_model_ms: How long models worked for them, until their first sentence or until they were dropped.
+        words_ms: From asking for the words of the heard attempt to having them.
+        speech_ms: How long the person spoke, pauses included.
+        model_ms: From asking the model to its first token, network and queue included.
+        voice_ms: From the first sentence to its first sound.
+        answered_by: What answered; "" if nothing did.
+        tries: Every endpoint that was asked, where there are several.
+        decoding_ms: Waiting for words, in all attempts together.
+        sound_ms: How much sound was made, heard or not.
+        voicing_ms: How long the voice took for it.
+        last_ms: Of its conversation's line: when the last thing that is known of it happened.
+    """
+
+    outcome: str
+    latency_ms: float | None
+    stages_ms: tuple[float, ...]
+    cut_in: bool
+    interrupted: bool
+    committed: bool
+    ahead_ms: float | None
+    hidden_ms: float
+    dropped: int
+    confirmed: int
+    wasted_answers: int
+    wasted_model_ms: float
+    words_ms: float | None
+    speech_ms: float | None
+    model_ms: float | None
+    voice_ms: float | None
+    answered_by: str
+    recognizer: str
+    voice: str
+    failed: bool
+    tries: tuple["Try", ...]
+    tokens: Tokens
+    decoding_ms: float
+    sound_ms: float
+    voicing_ms: float
+    last_ms: float
+
+
+class Try(NamedTuple):
+    """One endpoint was asked, and this came of it.
+
+    Attributes:
+        why: "first", "failover", "hedge" or "look".
+        outcome: "answered", "overtaken", "failed" or "given up".
+        took_ms: Until its first token, its error, or until it was closed.
+        tokens_in_vain: As far as it can be known.
+    """
+
+    endpoint: str
+    why: str
+    outcome: str
+    took_ms: float
+    tokens_in_vain: int
+
+
+class _Events(NamedTuple):
+    heard: int  # the attempt that was committed and not taken back; 0: none
+    dropped: int
+    confirmed: int
+    retracted: bool
+    interrupt_ms: float | None  # by a voice
+    tries: tuple[Try, ...]
+    last_ms: float
+
+
+class _Work(NamedTuple):
+    asked_ms: float | None
+    total_ms: float
+    words_ms: float | None
+    model_ms: float | None
+    voice_ms: float | None
+    wasted_answers: int
+    wasted_model_ms: float
+    decoding_ms: float
+
+
+def facts_of(record: Record) -> TurnFacts:
+    """What counts of a record. Raises KeyError, TypeError or ValueError where it is no record of a turn."""
+    events = _events(record)
+    work = _work(record, events.heard)
+    latency_ms, endpoint_ms = record["response_latency_ms"], record["endpoint_ms"]
+    shares = _shares(record["stages"])
+    paid_ms = sum([shares[place] for place in _WORK_PLACES]) if shares else 0.0
+    began_ms, ended_ms = record.get("speech_start_ms"), record["speech_end_ms"]
+    playout_ms = record.get("playout_start_ms")
+    soon = (
+        events.interrupt_ms is not None
+        and playout_ms is not None
+        and events.interrupt_ms - playout_ms <= CUT_IN_MS
+    )  # fmt: skip
+    engines, answers = record["engines"], record.get("answers", ())
+    known = endpoint_ms is not None and work.asked_ms is not None
+    return TurnFacts(
+        outcome=record["outcome"],
+        latency_ms=latency_ms,
+        stages_ms=shares,
+        cut_in=events.retracted or soon,
+        interrupted=events.interrupt_ms is not None,
+        committed=events.heard > 0,
+        ahead_ms=endpoint_ms - work.asked_ms if known else None,
+        hidden_ms=max(0.0, work.total_ms - paid_ms) if shares else 0.0,
+        dropped=events.dropped,
+        confirmed=events.confirmed,
+        wasted_answers=work.wasted_answers,
+        wasted_model_ms=work.wasted_model_ms,
+        words_ms=work.words_ms,
+        speech_ms=None if began_ms is None or ended_ms is None else ended_ms - began_ms,
+        model_ms=work.model_ms,
+        voice_ms=work.voice_ms,
+        answered_by=engines.get("answered_by", ""),
+        recognizer=engines.get("stt", ""),
+        voice=engines.get("tts", ""),
+        failed=record["error"] is not None,
+        tries=events.tries,
+        tokens=tokens_of(record),
+        decoding_ms=work.decoding_ms,
+        sound_ms=sum([answer["sound_ms"] for answer in answers]),
+        voicing_ms=sum([answer["voice_ms"] for answer in answers]),
+        last_ms=events.last_ms,
+    )
+
+
+def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
+    """In the order of STAGES; () without any."""
+    if not stages:
+        return ()
+    try:
+        found = _every_stage(stages)
+    except KeyError:  # of another version
+        found = tuple(stages.get(stage, _NO_TIME) for stage in STAGES)
+    return tuple([share["ms"] for share in found])
+
+
+def _events(record: Record) -> _Events:
+    heard = dropped = confirmed = 0
+    retracted, interrupt_ms = False, None
+    tries: list[Try] = []
+    last_ms = 0.0
+    for event in record["events"]:
+        name, at_ms = event["name"], event["at_ms"]
+        if at_ms > last_ms:  # noqa: PLR1730 - a call of max, eleven times a turn, is felt over a million turns
+            last_ms = at_ms
+        if name not in _COUNTED:
+            continue
+        match name:
+            case "commit":
+                heard = attempt_of(event["detail"])
+            case "dropped" if event["detail"].endswith(": same words"):
+                confirmed += 1
+            case "dropped":
+                dropped += 1
+            case "retracted":
+                heard, dropped, retracted = 0, dropped + 1, True
+            case "interrupt" if event["detail"] == "voice":
+                interrupt_ms = at_ms
+            case "tried":
+                tries += [tried] if (tried := try_of(event["detail"])) is not None else []
+    return _Events(heard, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms)
+
+
+def attempt_of(detail: str) -> int:
+    """ "attempt 2: other words" is about 2. Raises ValueError where it is about none."""
+    return int(detail.removeprefix("attempt ").partition(":")[0])
+
+
+def try_of(detail: str) -> Try | None:
+    """What the detail of an event "tried" says; None where another version words it differently."""
+    found = _TRIED.match(detail)
+    if found is None:
+        return None
+    endpoint, why, outcome, took_ms, tokens = found.groups()
+    return Try(endpoint, why, outcome, float(took_ms), int(tokens or 0))
+
+
+def _work(record: Record, heard: int) -> _Work:
+    asked_ms = words_ms = voice_ms = None
+    total_ms = wasted_ms = model_ms = decoding_ms = 0.0
+    asked_model = False
+    wasted: set[int] = set()
+    for span in record["spans"]:
+        name, stage, took_ms = span["name"], span["stage"], span["end_ms"] - span["start_ms"]
+        if name == "stt":
+            decoding_ms += took_ms
+        if span["dropped"]:
+            if stage in MODEL_STAGES:
+                wasted.add(span["attempt"])
+                wasted_ms += took_ms
+            continue
+        if span["attempt"] != heard:
+            continue
+        if name == "silence":
+            asked_ms = span["end_ms"]
+        if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):  # asked: endpoints, in vain
+            continue
+        total_ms += took_ms
+        if name != stage:
+            continue  # the same words once more, and what came of tools
+        if stage == "stt":
+            words_ms = took_ms
+        elif stage == "tts":
+            voice_ms = took_ms
+        elif stage != "first_sentence":
+            model_ms += took_ms
+            asked_model = True
+    return _Work(
+        asked_ms, total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms, decoding_ms
+    )  # fmt: skip

@@ -1,0 +1,266 @@
+"""From many turns to the figures of a report: counted one by one, in memory that grows by 64 bytes a turn. Pure."""
+
+from array import array
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assistant.latency import STAGES, Stage
+from assistant.trace_report.engines import (
+    AskedFigures,
+    AskedTally,
+    EngineFigures,
+    EngineTally,
+    asked_figures,
+    engine_figures,
+    floats,
+)
+from assistant.trace_report.facts import TurnFacts
+from assistant.trace_report.statistics import Share, Spread, Values, ordered, share, spread
+from assistant.trace_report.tokens import TokenFigures, TokenTally
+from assistant.waterfall import BAND_MS
+
+TAIL_SHARE = 0.05
+LEAST_IN_TAIL = 20
+"""Fewer turns have no tail to speak of: 5 % of 20 is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What makes the slowest turns slow.
+
+    Attributes:
+        turns: How many they are: the slowest 5 %.
+        from_ms: The least latency among them.
+        stage: The stage that exceeds its own median by the most, on average over these turns.
+        excess_ms: By how much.
+        leads: In how many of these turns it is the one that exceeds its median by the most.
+        excesses_ms: The same excess for every stage, largest first.
+    """
+
+    turns: int
+    from_ms: float
+    stage: Stage
+    excess_ms: float
+    leads: int
+    excesses_ms: dict[Stage, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """Answers that were begun before it was known that the turn was over.
+
+    Attributes:
+        hits: Heard answers that were begun ahead of the endpoint, of all whose beginning is known.
+        ahead: How far ahead they were begun.
+        hidden: Work per answered turn that nobody waited for.
+        attempts: All that were begun.
+        confirmed: Those that only asked for the words again, and got the same.
+        dropped: Those that were begun in vain.
+        wasted_answers: Those for which a model was asked.
+        wasted_model_ms: How long models worked for them.
+    """
+
+    hits: Share | None
+    ahead: Spread | None
+    hidden: Spread | None
+    attempts: int
+    confirmed: int
+    dropped: int
+    wasted_answers: int
+    wasted_model_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A report; milliseconds.
+
+    Attributes:
+        within: Of the turns with a latency, those in the band, its ends included; `sooner` and `later` are the rest.
+        cut_ins: Replies that began before the person had finished, of all that were begun.
+        interruptions: Of the same.
+        failures: Turns with an error, of all.
+        tokens: None where no language model was asked, or the traces are from before they were counted.
+    """
+
+    turns: int
+    conversations: int
+    latency: Spread | None
+    stages: dict[Stage, Spread]
+    within: Share | None
+    sooner: Share | None
+    later: Share | None
+    tail: Tail | None
+    cut_ins: Share | None
+    interruptions: Share | None
+    failures: Share | None
+    outcomes: dict[str, int]
+    speculation: Speculation
+    endpoints: dict[str, EngineFigures]
+    recognizers: dict[str, EngineFigures]
+    voices: dict[str, EngineFigures]
+    asked: dict[str, AskedFigures]
+    tokens: TokenFigures | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is kept of the turns: a number or two for each quantity, never the turns themselves.
+
+    Attributes:
+        latency: One value for each turn that has one.
+    """
+
+    latency: "array[float]" = field(default_factory=floats)
+    _stages: "array[float]" = field(default_factory=floats)  # turn by turn, each in order of STAGES
+    _ahead: "array[float]" = field(default_factory=floats)
+    _hidden: "array[float]" = field(default_factory=floats)
+    _outcomes: Counter[str] = field(default_factory=Counter)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _wasted_model_ms: float = 0.0
+    _endpoints: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _recognizers: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _voices: defaultdict[str, EngineTally] = field(default_factory=lambda: defaultdict(EngineTally))
+    _asked: defaultdict[str, AskedTally] = field(default_factory=lambda: defaultdict(AskedTally))
+    _tokens: TokenTally = field(default_factory=TokenTally)
+    _conversation: str = ""
+
+    def add(self, conversation: str, facts: TurnFacts) -> None:
+        """One more turn. The turns of a conversation are taken to come together, as they lie in their file."""
+        if conversation != self._conversation:
+            self._conversation = conversation
+            self._counts["conversations"] += 1
+        self._outcomes[facts.outcome] += 1
+        if facts.latency_ms is not None and facts.stages_ms:
+            self.latency.append(facts.latency_ms)
+            self._hidden.append(facts.hidden_ms)
+            self._stages.extend(facts.stages_ms)
+        self._count(facts)
+        if facts.answered_by:
+            self._endpoints[facts.answered_by].add(facts, facts.model_ms)
+        if facts.speech_ms is not None:
+            recognizer = self._recognizers[facts.recognizer]
+            recognizer.add(facts, facts.words_ms, busy_ms=facts.decoding_ms, busy_for_ms=facts.speech_ms)
+        if facts.voice_ms is not None:
+            voice = self._voices[facts.voice]
+            voice.add(facts, facts.voice_ms, busy_ms=facts.voicing_ms, busy_for_ms=facts.sound_ms)
+        self._tokens.add(conversation, facts.tokens, facts.last_ms)
+        for tried in facts.tries:
+            self._asked[tried.endpoint].add(tried)
+
+    def _count(self, facts: TurnFacts) -> None:
+        counts = self._counts
+        for name, count in (
+            ("given", facts.committed or facts.cut_in),
+            ("committed", facts.committed),
+            ("cut_ins", facts.cut_in),
+            ("interrupted", facts.interrupted),
+            ("failed", facts.failed),
+            ("dropped", facts.dropped),
+            ("confirmed", facts.confirmed),
+            ("wasted_answers", facts.wasted_answers),
+        ):
+            if count:  # most are nothing of the kind
+                counts[name] += count
+        self._wasted_model_ms += facts.wasted_model_ms
+        if facts.committed and facts.ahead_ms is not None:
+            counts["placed"] += 1
+            if facts.ahead_ms > 0:
+                self._ahead.append(facts.ahead_ms)
+
+    def merge(self, later: "Tally") -> None:
+        """The turns of another tally, which come after these and belong to other conversations."""
+        self.latency += later.latency
+        self._stages += later._stages
+        self._ahead += later._ahead
+        self._hidden += later._hidden
+        self._outcomes.update(later._outcomes)
+        self._counts.update(later._counts)
+        self._wasted_model_ms += later._wasted_model_ms
+        self._tokens.merge(later._tokens)
+        for mine, others in (
+            (self._endpoints, later._endpoints),
+            (self._recognizers, later._recognizers),
+            (self._voices, later._voices),
+        ):
+            for name, engine in others.items():
+                mine[name].merge(engine)
+        for name, asked in later._asked.items():
+            self._asked[name].merge(asked)
+
+    def figures(self) -> Figures:
+        """Of all turns so far."""
+        latency = ordered(self.latency)
+        turns = self._outcomes.total()
+        sooner, later = int((latency < BAND_MS[0]).sum()), int((latency > BAND_MS[1]).sum())
+        given = self._counts["given"]
+        return Figures(
+            turns=turns,
+            conversations=self._counts["conversations"],
+            latency=spread(latency),
+            stages={
+                stage: found
+                for stage, values in zip(STAGES, self.stages(), strict=True)
+                if (found := spread(ordered(values)))
+            },
+            within=share(int(latency.size) - sooner - later, int(latency.size)),
+            sooner=share(sooner, int(latency.size)),
+            later=share(later, int(latency.size)),
+            tail=self._tail(),
+            cut_ins=share(self._counts["cut_ins"], given),
+            interruptions=share(self._counts["interrupted"], given),
+            failures=share(self._counts["failed"], turns),
+            outcomes=dict(self._outcomes.most_common()),
+            speculation=self._speculation(),
+            endpoints=engine_figures(self._endpoints),
+            recognizers=engine_figures(self._recognizers, per_speech=True),
+            voices=engine_figures(self._voices),
+            asked=asked_figures(self._asked),
+            tokens=self._tokens.figures(),
+        )
+
+    def ordered(self) -> dict[str, Values]:
+        """What can be compared: the response latency and each stage, ordered."""
+        stages: dict[str, Values] = dict(zip(STAGES, self.stages(), strict=True))
+        return {"response_latency": ordered(self.latency)} | {name: ordered(stages[name]) for name in stages}
+
+    def stages(self) -> Values:
+        """One row for each of STAGES, one column for each turn with a latency, in the order in which they came."""
+        flat: Values = np.array(self._stages, np.float32)
+        return flat.reshape(-1, len(STAGES)).T
+
+    def _speculation(self) -> Speculation:
+        counts = self._counts
+        return Speculation(
+            hits=share(len(self._ahead), counts["placed"]),
+            ahead=spread(ordered(self._ahead)),
+            hidden=spread(ordered(self._hidden)),
+            attempts=counts["committed"] + counts["dropped"] + counts["confirmed"],
+            confirmed=counts["confirmed"],
+            dropped=counts["dropped"],
+            wasted_answers=counts["wasted_answers"],
+            wasted_model_ms=round(self._wasted_model_ms, 3),
+        )
+
+    def _tail(self) -> Tail | None:
+        latency: Values = np.array(self.latency, np.float32)
+        if latency.size < LEAST_IN_TAIL:
+            return None
+        turns = int(latency.size * TAIL_SHARE)
+        slowest = np.argpartition(latency, -turns)[-turns:]
+        above = np.stack([_above_median(values)[slowest] for values in self.stages()])
+        mean = above.mean(axis=1)
+        first = int(mean.argmax())
+        return Tail(
+            turns=turns,
+            from_ms=round(float(latency[slowest].min()), 3),
+            stage=STAGES[first],
+            excess_ms=round(float(mean[first]), 3),
+            leads=int((above.argmax(axis=0) == first).sum()),
+            excesses_ms={STAGES[index]: round(float(mean[index]), 3) for index in np.argsort(-mean, kind="stable")},
+        )
+
+
+def _above_median(stage: Values) -> Values:
+    return stage - np.float32(np.median(stage))

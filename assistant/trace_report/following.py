@@ -1,0 +1,70 @@
+"""Follows traces while they are written: one file, or every file of a folder, also those that are yet to come."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from assistant.trace_report.reading import Record, TraceError, record_of
+
+POLL_S = 0.2
+"""A record is on disk within a second of its turn's end; looking for it costs one `stat` a file."""
+
+MOST_BYTES = 1 << 22
+"""Read of one file at a time; a record is some 5 kB."""
+
+
+class Tail:
+    """The end of one file. Not thread-safe."""
+
+    def __init__(self, path: Path, *, from_start: bool) -> None:
+        """Follow `path`, from its start or from where it ends now."""
+        self.path = path
+        self._at = 0 if from_start else path.stat().st_size
+        self._begun = b""
+        self._number = 0  # of lines read: since it is followed
+
+    def news(self, warn: Callable[[str], None]) -> list[Record]:
+        """What was written since the last call, whole lines only. Raises TraceError for what is no trace."""
+        size = self.path.stat().st_size
+        if size < self._at:
+            self._at, self._begun = size, b""  # scrubbed, or half a line was taken back: what is left was shown
+        if size == self._at:
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            read = file.read(MOST_BYTES)
+        self._at += len(read)
+        *lines, self._begun = (self._begun + read).split(b"\n")
+        found = [record_of(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
+        self._number += len(lines)
+        return [record for record in found if record is not None]
+
+
+def follow(path: Path, warn: Callable[[str], None], pause: Callable[[float], None]) -> Iterator[Record]:
+    """New records, without end: from now on, and whole files of conversations that begin meanwhile.
+
+    Args:
+        path: A trace, or a folder of traces.
+        warn: Hears of torn lines.
+        pause: Waits for so many seconds: between looks.
+
+    Raises:
+        TraceError: It does not exist, cannot be read, or is no trace.
+    """
+    if not path.exists():
+        raise TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
+    tails: dict[Path, Tail] = {}
+    started = False
+    while True:
+        try:
+            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+            tails = {file: tail for file, tail in tails.items() if file in files}  # one that comes back is a new one
+            for file in files:
+                if file not in tails:
+                    tails[file] = Tail(file, from_start=started)
+                yield from tails[file].news(warn)
+        except FileNotFoundError:  # removed between two looks
+            tails = {file: tail for file, tail in tails.items() if file.exists()}
+        except OSError as error:
+            raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+        started = True
+        pause(POLL_S)

@@ -1,0 +1,130 @@
+"""Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from assistant.trace.record import SCHEMA
+
+Record = dict[str, Any]
+"""A turn's record as it was written (docs/traces.md); fields of newer versions stay in it."""
+
+Made = TypeVar("Made")
+
+BEGINNING = b'{"schema":'
+"""Of every line: what a torn line is known by."""
+
+READ_BYTES = 1 << 18
+"""At a time: in steps of the usual 8 kB, reading a turn takes a fifth of the time that understanding it takes."""
+
+NEEDED = frozenset(
+    "conversation turn outcome speech_end_ms endpoint_ms response_latency_ms stages spans events attempts engines "
+    "fallbacks error".split()
+)
+"""Fields without which a record says nothing; those that a newer version adds are not asked for."""
+
+
+class TraceError(Exception):
+    """A file that is no trace, or cannot be read: one sentence that names it and says what to do."""
+
+
+def trace_files(paths: Sequence[Path]) -> list[Path]:
+    """The files that are meant: a folder stands for the .jsonl files in it, by name, and so by age.
+
+    Raises:
+        TraceError: One does not exist, or a folder holds none.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(path.glob("*.jsonl"))
+            if not inside:
+                raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
+            files += inside
+        elif path.exists():
+            files.append(path)
+        else:
+            raise TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
+    return files
+
+
+def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[Record]:
+    """Every record of every file, in order.
+
+    Args:
+        files: As `trace_files` names them.
+        warn: Hears one sentence for each line that is left out, and for a file of a newer version.
+
+    Raises:
+        TraceError: A file cannot be read, or is no trace.
+    """
+    for path in files:
+        try:
+            with path.open("rb", buffering=READ_BYTES) as file:
+                newer = False
+                for number, line in enumerate(file, 1):
+                    record = record_of(line, path, number, warn)
+                    if record is None:
+                        continue
+                    if record["schema"] > SCHEMA and not newer:
+                        newer = True
+                        warn(
+                            f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
+                        )
+                    yield record
+        except OSError as error:
+            raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+
+
+def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
+    """The line with this number; None for an empty or a torn one. Raises TraceError where it is something else."""
+    try:
+        record = _loaded(line)
+    except ValueError as error:
+        if not line.strip():
+            return None
+        # Where the power failed, some file systems leave zeros.
+        if line[: len(BEGINNING)] == BEGINNING[: len(line)] or not line.strip(b"\0\r\n"):
+            warn(f"{path}, line {number} is torn: left out. A crash or a full disk leaves such a line.")
+            return None
+        raise TraceError(
+            f"{path}, line {number} is no JSON: not a trace. Traces are .jsonl files of trace.dir."
+        ) from error
+    if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
+        raise TraceError(
+            f"{path}, line {number} is no turn's record: not a trace. Traces are .jsonl files of trace.dir."
+        )
+    if not record.keys() >= NEEDED:
+        lacking = ", ".join(sorted(NEEDED - record.keys()))
+        raise TraceError(f"{path}, line {number} lacks {lacking}: not a whole record of a turn.")
+    return record
+
+
+def _loaded(line: bytes) -> object:
+    """What the line says. Raises ValueError where it is no JSON.
+
+    Half of a character (a model may have been cut off in the midst of one) is written as JSON has it, but is no text
+    to orjson: it becomes a question mark, and the turn is not lost.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        if b"\\ud" not in line:
+            raise
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return orjson.loads(text.encode(errors="replace"))
+
+
+def understood(make: Callable[[Record], Made], record: Record) -> Made:
+    """What is made of a record; raises TraceError where its fields are not what they should be."""
+    try:
+        return make(record)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        where = f"turn {record['turn']} of {record['conversation']}"
+        raise TraceError(f"{where}: not a record as docs/traces.md has it ({error!r}).") from error

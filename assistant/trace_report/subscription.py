@@ -1,0 +1,157 @@
+"""Follows the turns of a running server: its stream of records, begun again whenever it breaks off."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from assistant.trace_report.reading import Record, TraceError, record_of
+
+PATH = "/traces"
+CONTENT_TYPE = "application/x-ndjson"
+TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 45.0
+"""A server that is there sends an empty line every 15 s."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+
+MOST_BYTES = 1 << 22
+"""Of a line; a record is some 5 kB."""
+
+_SCHEMES: Mapping[str, str] = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
+
+
+class _BrokenOffError(Exception):
+    """The stream ended, or did not begin for now; says why."""
+
+
+def stream_url(address: str) -> str:
+    """Where a server's stream is, by any of its addresses: the page's, the wire's (ws://…/v1/realtime), or the host's.
+
+    Raises TraceError.
+    """
+    try:
+        given = urlsplit(address)
+        scheme, _port = _SCHEMES[given.scheme.lower()], given.port
+        httpx.URL(address).raw_host.decode().encode("idna")  # as it is looked up
+    except (ValueError, KeyError, httpx.InvalidURL):
+        scheme = ""
+    if not scheme or not given.hostname or "@" in given.netloc:
+        raise TraceError(
+            f"{_shown(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
+            f"without a user name or password; a token goes into {TOKEN_VARIABLE}."
+        )
+    folder = given.path.rstrip("/").removesuffix(PATH).removesuffix("/v1/realtime")
+    return urlunsplit((scheme, given.netloc, folder + PATH, "", ""))
+
+
+def subscribe(
+    address: str,
+    environ: Mapping[str, str],
+    warn: Callable[[str], None],
+    pause: Callable[[float], None],
+    transport: httpx.BaseTransport | None = None,
+) -> Iterator[Record]:
+    """Turns as they end, from now on, without end: whenever the stream breaks off, it is asked for again.
+
+    Args:
+        address: The server's.
+        environ: Where the token is: REPARTEE_TOKEN, if the server wants one.
+        warn: Hears of lines that were lost or are torn, and of a stream that breaks off.
+        pause: Waits for so many seconds: before asking again.
+        transport: In place of a network.
+
+    Raises:
+        TraceError: The address or the token is none, or the server cannot be reached at the start, does not let us in,
+            or has no such stream.
+    """
+    url = stream_url(address)
+    token = environ.get(TOKEN_VARIABLE, "")
+    if not (token.isascii() and token.isprintable()):
+        raise TraceError(f"{TOKEN_VARIABLE} has a sign that HTTP cannot carry: set it to the server's token.")
+    headers = {"Accept": CONTENT_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
+    timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
+    begun, pause_s = False, FIRST_PAUSE_S
+    with httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=False) as client:
+        while True:
+            try:
+                with client.stream("GET", url) as response:
+                    _check(response, url, begun=begun)
+                    begun, pause_s = True, FIRST_PAUSE_S
+                    yield from _records(response.iter_bytes(), url, warn)
+                why = "has ended its stream"
+            except httpx.HTTPError as error:
+                why = f"cannot be reached ({type(error).__name__})"
+            except _BrokenOffError as error:
+                why = str(error)
+            if not begun:
+                raise TraceError(f"{url} {why}; is `repartee serve` running there?")
+            warn(f"{url} {why}; trying again in {pause_s:g} s. Turns that end meanwhile are not shown.")
+            pause(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+
+
+def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
+    """Raises TraceError where asking again leads nowhere, _BrokenOffError where it may."""
+    status = response.status_code
+    if status == HTTPStatus.OK:
+        if response.headers.get("content-type", "").partition(";")[0] != CONTENT_TYPE:
+            raise TraceError(f"{url} answers, but not with traces: it is no `repartee serve`.")
+        return
+    if status == HTTPStatus.UNAUTHORIZED:
+        raise TraceError(f"{url} wants the server's token: put it into the environment variable {TOKEN_VARIABLE}.")
+    if status == HTTPStatus.NOT_FOUND:
+        raise TraceError(f"{url} does not exist: the server is no `repartee serve`, or one without a stream of traces.")
+    why = f"answers {status}{_reason(response)}"
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR or not begun:
+        raise TraceError(f"{url} {why}.")
+    raise _BrokenOffError(why)
+
+
+def _reason(response: httpx.Response) -> str:
+    """What the server says of it, if it is one of ours."""
+    said = b""
+    for chunk in response.iter_bytes():
+        said += chunk
+        if len(said) > MOST_BYTES:
+            return ""
+    try:
+        message = json.loads(said)["error"]["message"]
+    except (ValueError, LookupError, TypeError):
+        return ""
+    return f": {message}" if isinstance(message, str) and message.isprintable() else ""
+
+
+def _records(chunks: Iterable[bytes], url: str, warn: Callable[[str], None]) -> Iterator[Record]:
+    begun, number = b"", 0
+    for chunk in chunks:
+        *lines, begun = (begun + chunk).split(b"\n")
+        if len(begun) > MOST_BYTES:
+            raise TraceError(f"{url} sends a line of more than {MOST_BYTES >> 20} MB: these are no traces.")
+        for line in lines:
+            number += 1
+            if (lost := _lost(line)) is not None:
+                warn(f"{lost} turns are not shown: they came faster than they were read.")
+            elif (record := record_of(line, url, number, warn)) is not None:
+                yield record
+
+
+def _lost(line: bytes) -> int | None:
+    """How many turns the server says it could not send; None: the line says something else."""
+    if not line.startswith(b'{"lost"'):
+        return None
+    try:
+        lost = json.loads(line)["lost"]
+    except (ValueError, LookupError):
+        return None
+    return lost if isinstance(lost, int) else None
+
+
+def _shown(address: str) -> str:
+    """Without what may be a password."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -1,0 +1,198 @@
+"""A report as text: tables for the screen and for pipes, JSON, and CSV. Pure."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from rich.table import Table
+
+from assistant.trace_report.engines import AskedFigures, EngineFigures
+from assistant.trace_report.figures import Figures
+from assistant.trace_report.statistics import LEVEL, PERCENTS, Estimate, Share, Spread, least_turns
+
+NONE = "–"
+
+
+def headline(figures: Figures) -> list[str]:
+    """What the turns were."""
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.items())
+    turns = f"{_number(figures.turns, 'turn')} of {_number(figures.conversations, 'conversation')}: {outcomes}"
+    if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
+        return [turns, "none of them has a response latency"]
+    within = f"{spelled_share(figures.within)} within 200–500 ms"
+    return [turns, f"{within}, {figures.later.count:,} later, {figures.sooner.count:,} sooner"]
+
+
+def tables(figures: Figures) -> list[Table]:
+    """Latency with its stages, then what served the turns."""
+    found = [_latency_table(figures)] if figures.latency is not None else []
+    for title, work, engines in (
+        ("what answered", "first token", figures.endpoints),
+        ("recognizers", "last words", figures.recognizers),
+        ("voices", "first sound", figures.voices),
+    ):
+        if engines:
+            found.append(_engine_table(title, work, engines))
+    return [*found, _asked_table(figures.asked)] if figures.asked else found
+
+
+def sentences(figures: Figures) -> list[str]:
+    """What is said better than tabulated: the tail, cut-ins, speculation; last, what the turns are too few for."""
+    return [*_tail(figures), *_people(figures), *_speculation(figures), *_tokens(figures), *_warnings(figures)]
+
+
+def as_json(figures: Figures) -> str:
+    """Everything."""
+    return json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_csv(figures: Figures) -> str:
+    """A row for the response latency and for each stage: count, percentiles with their bounds, and the largest."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    bounds = [name for percent in PERCENTS for name in (f"p{percent}_ms", f"p{percent}_low_ms", f"p{percent}_high_ms")]
+    writer.writerow(["stage", "turns", *bounds, "max_ms"])
+    for name, spread in spreads(figures):
+        numbers = [value for found in spread.percentiles.values() for value in (found.value, found.low, found.high)]
+        writer.writerow([name, spread.count, *numbers, spread.most])
+    return text.getvalue()
+
+
+def spreads(figures: Figures) -> Iterator[tuple[str, Spread]]:
+    """The response latency and every stage, by name; nothing where no turn has a latency."""
+    if figures.latency is not None:
+        yield "response latency", figures.latency
+    yield from figures.stages.items()
+
+
+def spelled_share(share: Share) -> str:
+    """2 of 5 (40 %, 12–77 %)."""
+    return f"{share.count:,} of {share.of:,} ({share.value:.1%}, {share.low:.1%}–{share.high:.1%})"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+# ---- tables ----
+
+
+def plain_table(title: str, first: str, *headings: str) -> Table:
+    """A table as all commands print them."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(first, no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _latency_table(figures: Figures) -> Table:
+    table = plain_table("ms", "", "turns", *(f"p{percent}" for percent in PERCENTS), "max")
+    for name, spread in spreads(figures):
+        if spread.most > 0:
+            cells = [_spelled(estimate) for estimate in spread.percentiles.values()]
+            bold = "bold" if name == "response latency" else None
+            table.add_row(name, f"{spread.count:,}", *cells, f"{spread.most:.0f}", style=bold)
+    return table
+
+
+def _spelled(estimate: Estimate) -> str:
+    """245 (231–260); with a question mark where the turns are too few to bound it from above."""
+    return f"{estimate.value:.0f} ({estimate.low:.0f}–{estimate.high:.0f}{'' if estimate.enough else '?'})"
+
+
+def _engine_table(title: str, work: str, engines: dict[str, EngineFigures]) -> Table:
+    rates = any(engine.per_speech is not None for engine in engines.values())
+    factors = any(engine.real_time is not None for engine in engines.values())
+    more = [*(["per s of speech"] if rates else []), *(["real-time factor"] if factors else [])]
+    columns = ("turns", "failed", f"{work} p50", "p95", "latency p50", "p95", *more)
+    table = plain_table(title, "", *columns)
+    for name, engine in engines.items():
+        cells = [f"{engine.turns:,}", f"{engine.failed:,}", *_two(engine.work), *_two(engine.latency)]
+        if rates:
+            cells.append(NONE if engine.per_speech is None else f"{engine.per_speech:.3f} s")
+        if factors:
+            cells.append(NONE if engine.real_time is None else f"{engine.real_time:.3f}")
+        table.add_row(name, *cells)
+    return table
+
+
+def _asked_table(asked: dict[str, AskedFigures]) -> Table:
+    columns = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "in vain")
+    table = plain_table("endpoints asked", "", *columns)
+    for name, found in asked.items():
+        outcomes = [f"{found.outcomes.get(outcome, 0):,}" for outcome in ("overtaken", "failed", "given up")]
+        answered, hedges = found.outcomes.get("answered", 0), found.reasons.get("hedge", 0)
+        tokens = f"{found.tokens_in_vain:,} tokens"
+        table.add_row(
+            name, f"{found.asked:,}", f"{answered:,}", *_two(found.first_token), *outcomes, f"{hedges:,}", tokens
+        )
+    return table
+
+
+def _two(spread: Spread | None) -> tuple[str, str]:
+    if spread is None:
+        return NONE, NONE
+    return _spelled(spread.percentiles[50]), _spelled(spread.percentiles[95])
+
+
+# ---- sentences ----
+
+
+def _tail(figures: Figures) -> Iterator[str]:
+    tail = figures.tail
+    if tail is None:
+        yield "slow tail         too few turns to have one"
+        return
+    others = ", ".join(f"{stage} {ms:+.0f}" for stage, ms in tail.excesses_ms.items() if abs(ms) >= 1)
+    yield f"slow tail         the slowest {tail.turns:,} turns, from {tail.from_ms:.0f} ms: {tail.stage} dominates"
+    yield f"                  (it exceeds its own median by the most in {tail.leads:,} of them)"
+    yield f"                  above their medians, on average, ms: {others or 'nothing'}"
+
+
+def _people(figures: Figures) -> Iterator[str]:
+    for title, share in (
+        ("cut-ins", figures.cut_ins),
+        ("interruptions", figures.interruptions),
+        ("with an error", figures.failures),
+    ):
+        if share is not None:
+            yield f"{title:<16}  {spelled_share(share)}"
+
+
+def _speculation(figures: Figures) -> Iterator[str]:
+    found = figures.speculation
+    if found.hits is not None:
+        yield f"speculation won   {spelled_share(found.hits)} answers begun ahead of the endpoint"
+    if found.ahead is not None and found.hidden is not None:
+        ahead, hidden = found.ahead.percentiles[50].value, found.hidden.percentiles[50].value
+        yield f"                  by {ahead:.0f} ms, {hidden:.0f} ms of work hidden behind other waits (medians)"
+    yield (
+        f"speculation lost  {found.dropped:,} of {found.attempts:,} attempts dropped, {found.confirmed:,} confirmed; "
+        f"{_number(found.wasted_answers, 'answer')} asked of a model in vain, {found.wasted_model_ms:,.0f} ms of work"
+    )
+
+
+def _tokens(figures: Figures) -> Iterator[str]:
+    found = figures.tokens
+    if found is None:
+        return
+    rate = "" if found.per_minute is None else f", {found.per_minute:,.0f} a minute"
+    yield f"tokens            {found.prompt:,} asked, {found.completion:,} answered{rate}"
+    if found.cached_share is not None:
+        yield f"                  {found.cached_share:.1%} of the prompts were cached by their service"
+    wasted = f"{found.wasted:,} ({found.wasted_share:.1%}) for attempts that were dropped"
+    missing = f"; {_number(found.uncounted, 'answer')} not counted by their service" if found.uncounted else ""
+    yield f"                  {wasted}{missing}"
+
+
+def _warnings(figures: Figures) -> Iterator[str]:
+    if figures.latency is None:
+        return
+    few = [percent for percent, found in figures.latency.percentiles.items() if not found.enough]
+    if few:
+        needs = ", ".join(f"p{percent} needs {least_turns(percent)}" for percent in few)
+        yield f"too few turns     {figures.latency.count} at hand, {needs}: bounds marked ? are only the largest seen"
+    yield f"                  in brackets: {LEVEL:.0%} intervals"

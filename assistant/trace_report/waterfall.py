@@ -1,0 +1,183 @@
+"""One turn drawn as text: which work ran when, what of it was waited for, and what came of it. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assistant.latency import STAGES, Stage
+from assistant.trace_report.facts import WORK_STAGES, facts_of
+from assistant.trace_report.reading import Record
+from assistant.waterfall import SHORT_NAMES, verdict
+
+CELLS = 56
+"""Of the longest bar: with names and numbers a line fits into 100 columns."""
+
+LEAST_CELL_MS = 5.0
+
+MARKS = {"paid": "█", "hidden": "▒", "dropped": "░"}
+LEGEND = "█ waited for   ▒ hidden behind something else   ░ dropped"
+
+Cost = Literal["paid", "hidden", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a span; times in milliseconds on the record's own line."""
+
+    start_ms: float
+    end_ms: float
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One span and the pieces it is drawn in, in order and without gaps."""
+
+    name: str
+    stage: Stage
+    attempt: int
+    start_ms: float
+    end_ms: float
+    pieces: tuple[Piece, ...]
+
+
+def waterfall(record: Record) -> list[str]:
+    """The whole turn, line by line."""
+    return [*_head(record), "", *_bars(record), "", *_words_about(record)]
+
+
+def line_of(record: Record) -> str:
+    """The turn as one line, for whoever follows along."""
+    latency_ms = record["response_latency_ms"]
+    head = f"{record['conversation']}  turn {record['turn']:>3}  {record['outcome']:<11}"
+    if latency_ms is None:
+        return f"{head}       –     {record['no_latency_reason'] or ''}".rstrip()
+    error = "  error" if record["error"] is not None else ""
+    return f"{head}  {latency_ms:>5.0f} ms  {_stages(record)}{error}"
+
+
+def rows(record: Record) -> list[Row]:
+    """Every span; of the attempt that was heard, what was waited for apart from what was hidden."""
+    paid = paid_intervals(record)
+    return [
+        Row(
+            span["name"], span["stage"], span["attempt"], span["start_ms"], span["end_ms"],
+            _pieces(span, paid.get(span["name"]) if _is_heard(span) else None),
+        )
+        for span in record["spans"]
+    ]  # fmt: skip
+
+
+def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
+    """By name of a span of the heard attempt, the stretch of the latency that it holds: assistant/latency.py's walk.
+
+    Together they are the whole latency: a silence before the first of them is the endpoint's. Empty for a turn without
+    a latency.
+    """
+    until_ms, speech_end_ms = record["playout_start_ms"], record["speech_end_ms"]
+    heard = {span["name"]: span for span in record["spans"] if _is_heard(span)}
+    span = heard.get("playout")
+    found: dict[str, tuple[float, float]] = {}
+    if record["response_latency_ms"] is None:
+        return found
+    while span is not None and span["name"] not in found and until_ms > speech_end_ms:
+        before = max(
+            (heard[name] for name in span["after"] if name in heard), key=lambda other: other["end_ms"], default=None
+        )
+        since_ms = before["end_ms"] if before is not None else span["start_ms"]
+        since_ms = min(max(since_ms, speech_end_ms), until_ms)
+        found[span["name"]] = (since_ms, until_ms)
+        span, until_ms = before, since_ms
+    if until_ms > speech_end_ms and "endpoint" in heard:
+        found["endpoint"] = (speech_end_ms, until_ms)
+    return found
+
+
+def _is_heard(span: dict[str, Any]) -> bool:
+    return not span["dropped"]
+
+
+def _pieces(span: dict[str, Any], paid: tuple[float, float] | None) -> tuple[Piece, ...]:
+    start_ms, end_ms = span["start_ms"], span["end_ms"]
+    if span["dropped"]:
+        return (Piece(start_ms, end_ms, "dropped"),)
+    since_ms, until_ms = paid if paid is not None else (end_ms, end_ms)
+    # What was waited for may begin before the span, or end before it did: it is drawn where both are.
+    since_ms, until_ms = min(max(since_ms, start_ms), end_ms), max(min(until_ms, end_ms), start_ms)
+    pieces = (
+        Piece(start_ms, since_ms, "hidden"),
+        Piece(since_ms, until_ms, "paid"),
+        Piece(until_ms, end_ms, "hidden"),
+    )
+    return tuple(piece for piece in pieces if piece.end_ms > piece.start_ms)
+
+
+# ---- lines ----
+
+
+def _head(record: Record) -> Iterator[str]:
+    latency_ms = record["response_latency_ms"]
+    title = f"turn {record['turn']} of {record['conversation']}: {record['outcome']}"
+    if latency_ms is None:
+        yield f"{title}, no latency ({record['no_latency_reason']})"
+        return
+    yield f"{title}, {latency_ms:.0f} ms, {verdict(latency_ms)}"
+    yield f"waited for  {_stages(record)}"
+    facts = facts_of(record)
+    work_ms = facts.hidden_ms + sum(ms for stage, ms in _paid(record) if stage in WORK_STAGES)
+    if work_ms > 0:
+        yield f"hidden      {facts.hidden_ms:.0f} of {work_ms:.0f} ms of work: nobody waited for them"
+
+
+def _stages(record: Record) -> str:
+    shown = [f"{SHORT_NAMES[stage]} {ms:.0f}" for stage, ms in _paid(record) if ms >= 0.5]
+    return "  ".join(shown)
+
+
+def _paid(record: Record) -> list[tuple[Stage, float]]:
+    return [(stage, record["stages"][stage]["ms"]) for stage in STAGES if stage in record["stages"]]
+
+
+def _bars(record: Record) -> Iterator[str]:
+    drawn = rows(record)
+    if not drawn:
+        yield "no work was begun"
+        return
+    begin_ms, end_ms = min(row.start_ms for row in drawn), max(row.end_ms for row in drawn)
+    zero_ms = record["speech_end_ms"] if record["speech_end_ms"] is not None else begin_ms
+    cell_ms = max(LEAST_CELL_MS, (end_ms - begin_ms) / CELLS)
+    yield f"attempt  span               from     to   ms after the end of speech; one cell is {cell_ms:.0f} ms"
+    for row in drawn:
+        bar = _bar(row, begin_ms, cell_ms)
+        times = f"{row.start_ms - zero_ms:>6.0f} {row.end_ms - zero_ms:>6.0f}"
+        yield f"{row.attempt:>7}  {row.name:<16} {times}   {bar}"
+    yield f"{'':42}{LEGEND}"
+
+
+def _bar(row: Row, begin_ms: float, cell_ms: float) -> str:
+    start, end = (round((ms - begin_ms) / cell_ms) for ms in (row.start_ms, row.end_ms))
+    bar = " " * start
+    for piece in row.pieces:
+        until = round((piece.end_ms - begin_ms) / cell_ms)
+        bar += MARKS[piece.cost] * (until - len(bar))
+    if end == start:
+        bar += "▏"  # it was there, but shorter than half a cell
+    return bar
+
+
+def _words_about(record: Record) -> Iterator[str]:
+    facts = facts_of(record)
+    if facts.committed and facts.ahead_ms is not None:
+        how = "won: begun {:.0f} ms ahead of" if facts.ahead_ms > 0 else "lost: the answer was begun {:.0f} ms after"
+        yield f"speculation  {how.format(abs(facts.ahead_ms))} the endpoint"
+    yield from (
+        f"{event['name']:<12} {event['detail']}"
+        for event in record["events"]
+        if event["name"] in ("dropped", "retracted", "interrupt", "stuck")
+    )
+    engines = ", ".join(f"{stage} {name}" for stage, name in record["engines"].items() if name)
+    yield f"engines      {engines}"
+    yield from (f"fallback     {text}" for text in record["fallbacks"])
+    yield from (f"error        {event['detail']}" for event in record["events"] if event["name"] == "error")
+    if record["error"] is not None:
+        yield f"error        {record['error']}"

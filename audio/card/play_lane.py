@@ -1,0 +1,98 @@
+"""The loudspeaker's end of a callback: pulls what is due, at the card's rate, and keeps what the loop is told of."""
+
+import asyncio
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.card.block_ring import BlockRing
+from audio.card.clock import CardClock
+from audio.card.mixer import CardMixer
+from audio.card.stream import Bell, Opened
+from audio.resample import StreamResampler
+from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
+
+_KEPT_BLOCKS = 256
+"""Over two seconds of blocks for an event loop that is held up: a queue's length of reply. Later ones are not told to
+whoever hears along."""
+
+
+class PlayLane:
+    """Implements `Lane`.
+
+    Attributes:
+        last_s: See `Lane`.
+        finished: See `Lane`.
+        underflows: How often the card had to play nothing because we were late, as it says.
+        clock: What is known of the card's times.
+        ring: What left, at 24 kHz, with the loop time of its first sample; nothing while another lane is served.
+    """
+
+    def __init__(
+        self, opened: Opened, channels: int, mixer: CardMixer, loop: asyncio.AbstractEventLoop, bell: Bell
+    ) -> None:
+        """For a stream; `mixer` is pulled from, the loop's clock read, and `bell` rung after every block."""
+        self.last_s = 0.0
+        self.finished = False
+        self.underflows = 0
+        self.clock = CardClock(opened.latency_ms / 1000)
+        self._most_samples = math.ceil(REPLY_RATE_HZ * opened.block_ms / 1000) + 1
+        self.ring = BlockRing(_KEPT_BLOCKS, self._most_samples)
+        self._silence = np.zeros(self._most_samples, np.int16)
+        self._rate_hz = opened.rate_hz
+        self._channels = channels
+        self._mixer = mixer
+        self._loop = loop
+        self._bell = bell
+        self._resampler = StreamResampler(REPLY_RATE_HZ, opened.rate_hz)
+        self._over = np.zeros(0, np.int16)  # resampled, and more than the last block took
+        self._pulled = 0  # samples at 24 kHz
+        self._given = 0  # samples at the card's rate
+
+    def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
+        """See `Lane`."""
+        now_s = self._loop.time()
+        self.last_s = now_s
+        if flagged:
+            self.underflows += 1
+            self._mixer.missed(self, frames * REPLY_RATE_HZ // self._rate_hz)
+        self._fill(
+            np.frombuffer(data, np.int16).reshape(frames, self._channels), self._leaves_s(now_s, card_s, first_s)
+        )
+        self._bell.ring()
+
+    def ended(self) -> None:
+        """See `Lane`."""
+        self.finished = True
+        self._bell.ring()
+
+    def _leaves_s(self, now_s: float, card_s: float, first_s: float) -> float:
+        return self.clock.leaves_s(now_s, card_s, first_s)
+
+    def _fill(self, out: npt.NDArray[np.int16], leaves_s: float) -> None:
+        """Every channel with the same; the block's first sample leaves at `leaves_s`."""
+        frames = len(out)
+        filled = min(frames, len(self._over))
+        out[:filled] = self._over[:filled, np.newaxis]
+        self._over = self._over[filled:]
+        while filled < frames:
+            # The filter holds samples back, so that the first pulls give less than they took.
+            need = min(self._most_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
+            # Sample k of what was pulled is k / 24 kHz after the first that was given, whatever the filter holds back.
+            at_s = leaves_s + s_of_reply_samples(self._pulled) - self._given / self._rate_hz
+            sound = self._resampler.push(self._pull(need, at_s))
+            taken = min(frames - filled, len(sound))
+            out[filled : filled + taken] = sound[:taken, np.newaxis]
+            filled += taken
+            self._over = sound[taken:].copy() if taken < len(sound) else self._over
+        self._given += frames
+
+    def _pull(self, need: int, at_s: float) -> Pcm:
+        self._pulled += need
+        pulled = self._mixer.pull(self, need, at_s)
+        if pulled is None:
+            return self._silence[:need]
+        self.ring.put(pulled[0][:, np.newaxis], at_s)
+        return pulled[0]

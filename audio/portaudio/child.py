@@ -1,0 +1,29 @@
+"""Looks for sound cards in a process of its own.
+
+    python -m audio.portaudio.child   for every line of its input, one line of its output: the devices, as JSON
+
+PortAudio sees new devices only after it has ended every stream. This process has none, so the conversation's go on.
+It ends with its input.
+"""
+
+import json
+import sys
+
+from audio.errors import DeviceError
+from audio.portaudio.listing import as_facts, fresh, load
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    for _ in sys.stdin:
+        answer: dict[str, object]
+        try:
+            answer = {"devices": as_facts(fresh(load()))}
+        except DeviceError as error:
+            answer = {"error": str(error)}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What PortAudio lists, as `Device`s."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+from audio.device import Device
+from audio.errors import DeviceError
+from audio.portaudio.host_apis import PREFERRED
+
+
+def load() -> Any:
+    """The module sounddevice. Raises DeviceError where it, or the library behind it, is missing."""
+    try:
+        return import_module("sounddevice")
+    except OSError as error:
+        raise DeviceError(
+            "the PortAudio library is missing, through which microphones and loudspeakers are reached: install it "
+            "(Debian and Ubuntu: apt-get install libportaudio2; Fedora: dnf install portaudio; macOS: brew install "
+            "portaudio)"
+        ) from error
+    except ImportError as error:
+        raise DeviceError(f"the package sounddevice cannot be imported ({error}): run `make setup` again") from error
+
+
+def listed(sounddevice: Any) -> tuple[Device, ...]:
+    """The devices as they were when the library was initialized."""
+    apis = list(sounddevice.query_hostapis())
+    inputs = _default(apis, "default_input_device")
+    outputs = _default(apis, "default_output_device")
+    return tuple(
+        Device(
+            index,
+            str(entry["name"]),
+            str(apis[entry["hostapi"]]["name"]),
+            int(entry["max_input_channels"]),
+            int(entry["max_output_channels"]),
+            round(entry["default_samplerate"]),
+            float(entry["default_low_input_latency"]),
+            float(entry["default_low_output_latency"]),
+            default_input=index == inputs,
+            default_output=index == outputs,
+        )
+        for index, entry in enumerate(sounddevice.query_devices())
+    )
+
+
+def fresh(sounddevice: Any) -> tuple[Device, ...]:
+    """The devices as they are now. Ends every stream that is open."""
+    end(sounddevice)
+    sounddevice._initialize()
+    return listed(sounddevice)
+
+
+def end(sounddevice: Any) -> None:
+    """End the library, unless it is ended: it is after it once failed to begin."""
+    if sounddevice._initialized:
+        sounddevice._terminate()
+
+
+def as_facts(devices: Sequence[Device]) -> list[dict[str, object]]:
+    """For JSON."""
+    return [asdict(device) for device in devices]
+
+
+def from_facts(facts: Sequence[Mapping[str, Any]]) -> tuple[Device, ...]:
+    """Back from JSON. Raises TypeError where a field is missing or unknown."""
+    return tuple(Device(**fact) for fact in facts)
+
+
+def same(one: Sequence[Device], other: Sequence[Device]) -> bool:
+    """Whether nothing was plugged, unplugged or made the default between both lists."""
+    key: Callable[[Device], object] = lambda device: (device.full_name, device.default_input, device.default_output)  # noqa: E731
+    return [key(device) for device in one] == [key(device) for device in other]
+
+
+def _default(apis: Sequence[Mapping[str, Any]], key: str) -> int:
+    """Of the host API that is preferred among those that have one; -1: none."""
+    order = {name: place for place, name in enumerate(PREFERRED)}
+    with_one = [api for api in apis if api[key] >= 0]
+    best = min(with_one, key=lambda api: order.get(api["name"], len(order)), default=None)
+    return -1 if best is None else int(best[key])

@@ -1,0 +1,45 @@
+"""Opens one stream of PortAudio in the manner of its host API. Only PortAudio's own thread calls it."""
+
+from typing import Any
+
+from audio.card.stream import CardStream, L, Make, Opened, Wish
+from audio.device import Device
+from audio.portaudio.host_apis import manner_of
+
+
+def started(library: Any, wish: Wish, device: Device, make: Make[L], *, rate_hz: int, channels: int) -> CardStream[L]:
+    """Open and start a stream. Raises what the library raises."""
+    manner = manner_of(device.host_api, device.name)
+    inward = wish.direction == "input"
+    block_ms = manner.input_block_ms if inward else manner.output_block_ms
+    latency_ms = manner.input_latency_ms if inward else manner.output_latency_ms
+    lanes: list[L] = []  # there before the first callback, which comes with `start`
+
+    def callback(data: Any, frames: int, times: Any, flags: Any) -> None:
+        first_s = times.inputBufferAdcTime if inward else times.outputBufferDacTime
+        flagged = bool(flags.input_overflow if inward else flags.output_underflow)
+        lanes[0].block(data, frames, times.currentTime, first_s, flagged=flagged)
+
+    def ended() -> None:
+        for lane in lanes:
+            lane.ended()
+
+    kind = library.RawInputStream if inward else library.RawOutputStream
+    handle = kind(
+        samplerate=rate_hz,
+        blocksize=round(rate_hz * block_ms / 1000),
+        device=device.index,
+        channels=channels,
+        dtype="int16",
+        latency=latency_ms / 1000 or "low",
+        callback=callback,
+        finished_callback=ended,
+    )
+    opened = Opened(device.name, device.host_api, rate_hz, block_ms, round(handle.latency * 1000, 1))
+    lanes.append(make(opened, channels))
+    try:
+        handle.start()
+    except library.PortAudioError:
+        handle.close()
+        raise
+    return CardStream(opened, device, lanes[0], handle)

@@ -1,0 +1,1 @@
+"""Models on AWS: SageMaker and Bedrock, signed requests and event streams."""

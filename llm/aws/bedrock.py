@@ -1,0 +1,149 @@
+"""`bedrock`: Amazon's models and those of others, by ConverseStream or by InvokeModelWithResponseStream."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, Unpack, get_args
+
+from llm.answer import Answer
+from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
+from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
+from llm.aws.request import BEDROCK
+from llm.aws.service import AwsService, AwsSettings, path_part
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
+from llm.paced import Arriving, Reading, paced
+from llm.refusal import refuse_functions
+from llm.stops import Stopping
+
+Api = Literal["converse", "invoke"]
+Family = Literal["anthropic", "llama"]
+Latency = Literal["standard", "optimized"]
+Prompt = Callable[[Sequence[Message]], str]
+
+OURS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "": frozenset({"messages", "system", "toolConfig"}),
+        "anthropic": frozenset({"messages", "system", "tools", "tool_choice"}),
+        "llama": frozenset({"prompt"}),
+    }
+)
+"""Fields that no parameter may be, by family; "" is Converse."""
+
+
+class BedrockChat:
+    """A ChatModel over one model of Bedrock.
+
+    Attributes:
+        name: Of the endpoint, as in the configuration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        *,
+        api: Api = "converse",
+        family: Family | None = None,
+        prompt: Prompt | None = None,
+        stops: Sequence[str] = (),
+        cache: bool = False,
+        latency: Latency = "standard",
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **settings: Unpack[AwsSettings],
+    ) -> None:
+        """Args:
+            model: Id of a model or an inference profile, or the ARN of either or of provisioned throughput.
+            api: "converse" is the same for all models; "invoke" is the model's own format.
+            family: Whose format, for "invoke"; None: told by the id, which an ARN of provisioned throughput does
+                not say.
+            prompt: What makes the text that a Llama model goes on from; for "invoke" only.
+            stops: Where such a text ends, at the latest: it is cut there, and the request closed.
+            cache: Mark the system prompt as worth keeping: see `BedrockOptions`.
+            latency: "optimized" asks for the variant that answers sooner, where model and region have one.
+            parameters: Further fields of each request: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
+                `guardrailConfig`), or of the model's own format.
+
+        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        """
+        self.name = name
+        self._model = model
+        self._api = _one_of(name, "api", api, get_args(Api))
+        self._family: str = "" if api == "converse" else _family_of(name, model, family)
+        if self._family == "llama" and prompt is None:
+            raise ValueError(f"llm endpoint {name!r}: Llama with api 'invoke' needs a chat template, or api 'converse'")
+        self._prompt = prompt
+        self._stops = tuple(stops)
+        is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
+        self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
+        self._parameters = checked(name, parameters, ours=OURS[self._family])
+        self._headers: dict[str, str] = {}
+        if self._family and is_optimized:
+            self._headers["x-amzn-bedrock-performanceconfig-latency"] = "optimized"
+        last = "converse-stream" if api == "converse" else "invoke-with-response-stream"
+        self._route = f"/model/{path_part(model)}/{last}"
+        self._service = AwsService(name, BEDROCK, model, settings)
+
+    @property
+    def detail(self) -> str:
+        """Kind, model, address."""
+        asked = f" (invoke, {self._family})" if self._family else ""
+        return f"bedrock {self._model}{asked} at {self._service.where}"
+
+    async def load(self) -> None:
+        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        await self._service.load()
+
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
+        return paced(lambda: self._ask(messages, options), self._service.pace)
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent; bounded in time."""
+        await self._service.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        if self._family == "llama":
+            why = "Llama by api invoke takes no functions: use api converse, or no tools"
+            refuse_functions(self.name, options, why)
+        private = self._service.private(messages)
+        answer = Answer(self.name)
+        meaning = self._meaning(answer, options, private)
+        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        fields = merged(self._fields(messages, options), self._parameters)
+        arriving = self._service.post(self._route, fields, options, private, self._headers)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+
+    def _meaning(self, answer: Answer, options: ChatOptions, private: Sequence[str]) -> Meaning:
+        match self._family:
+            case "anthropic":
+                return Anthropic(answer, self.name, private)
+            case "llama":
+                return Llama(answer)
+            case _:
+                return Converse(answer, may_call=options.choice != "none")
+
+    def _fields(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
+        if self._family == "anthropic":
+            return anthropic_body(messages, options, self._fixed)
+        if self._prompt is not None and self._family == "llama":
+            return llama_body(self._prompt(messages), options, self._fixed)
+        return converse_body(messages, options, self._fixed)
+
+
+def _one_of(name: str, setting: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise ValueError(f"llm endpoint {name!r}: {setting} must be one of {', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def _family_of(name: str, model: str, family: Family | None) -> str:
+    if family is not None:
+        return _one_of(name, "family", family, get_args(Family))
+    if "anthropic." in model:
+        return "anthropic"
+    if "meta.llama" in model:
+        return "llama"
+    remedy = "set family to anthropic or llama, or api to converse"
+    raise ValueError(f"llm endpoint {name!r}: model {model!r} does not say whose format api 'invoke' speaks: {remedy}")

@@ -1,0 +1,192 @@
+"""What Bedrock's streams say: ConverseStream, and InvokeModelWithResponseStream by the family of the model. No I/O.
+
+The end of the text (`messageStop`, a stop reason) is not the end of the stream: the counts come after it.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from llm.answer import Answer, Said, count_of
+from llm.aws.frames import Frame, FrameReader
+from llm.aws.refusal import AwsRefusals, fault_of_frame, fields_of
+from llm.refusal import complaint_of, refused_in_stream
+
+JsonObject = dict[str, object]
+
+
+class Meaning(Protocol):
+    """What one kind of event says."""
+
+    def take(self, name: str, fields: JsonObject) -> Iterator[Said]:
+        """Take one event. Raises LlmError."""
+        ...
+
+
+class BedrockStream:
+    """The meaning of one response body."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        answer: Answer,
+        meaning: Meaning,
+        refusals: AwsRefusals,
+        *,
+        private: Sequence[str] = (),
+    ) -> None:
+        """`meaning` keeps its books in `answer`; `private`: texts that no error may quote."""
+        self._answer = answer
+        self._meaning = meaning
+        self._frames = FrameReader(endpoint)
+        self._refusals = refusals
+        self._private = private
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the text is complete."""
+        return bool(self._answer.reason)
+
+    def feed(self, data: bytes) -> Iterator[Said]:
+        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        for frame in self._frames.feed(data):
+            if self._answer.over:
+                return
+            if frame.kind == "event":
+                yield from self._meaning.take(frame.name, self._fields(frame))
+            elif self.finishing:
+                yield from self._answer.finish()  # the text is whole, only its counts are lost
+            else:
+                raise self._refusals.error_of(fault_of_frame(frame), self._private)
+
+    def end(self) -> Iterator[Said]:
+        """The body is over, or the counts were waited for long enough. Raises LlmError where it was cut short."""
+        if not self.finishing:
+            self._frames.end()
+        yield from self._answer.finish()
+
+    def _fields(self, frame: Frame) -> JsonObject:
+        """The event's JSON; of InvokeModel it comes wrapped in base64."""
+        fields = fields_of(frame.payload)
+        if frame.name == "chunk":
+            wrapped = fields.get("bytes")
+            try:
+                fields = fields_of(base64.b64decode(wrapped if isinstance(wrapped, str) else "", validate=True))
+            except binascii.Error:
+                fields = {}
+        if not fields and frame.name:
+            raise self._answer.broken("sent an event that is not JSON: check its url, and any proxy before it")
+        return fields
+
+
+class Converse:
+    """ConverseStream: the same for all models."""
+
+    def __init__(self, answer: Answer, *, may_call: bool = True) -> None:
+        """`may_call`: calls are passed on; Converse itself cannot be told not to."""
+        self._answer = answer
+        self._may_call = may_call
+
+    def take(self, name: str, fields: JsonObject) -> Iterator[Said]:
+        """One event; what is unknown says nothing."""
+        match name:
+            case "contentBlockStart":
+                use = _inner(fields, "start", "toolUse")
+                if use and self._may_call:
+                    index = _index(fields, "contentBlockIndex")
+                    yield from self._answer.call(index, _text(use, "toolUseId"), _text(use, "name"))
+            case "contentBlockDelta":
+                # reasoningContent is what the model thinks, not what it says.
+                yield from self._answer.say(_text(_inner(fields, "delta"), "text"))
+                index = _index(fields, "contentBlockIndex")
+                yield from self._answer.argue(index, _text(_inner(fields, "delta", "toolUse"), "input"))
+            case "messageStop":
+                self._answer.stop(_text(fields, "stopReason"))
+            case "metadata":
+                usage = _inner(fields, "usage")
+                read, written = usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens")
+                _count(self._answer, usage.get("inputTokens"), read, written)
+                self._answer.completion_tokens = count_of(usage.get("outputTokens"))
+                yield from self._answer.finish()
+            case _:
+                pass
+
+
+class Anthropic:
+    """InvokeModel's events of Anthropic's models."""
+
+    def __init__(self, answer: Answer, endpoint: str, private: Sequence[str] = ()) -> None:
+        self._answer = answer
+        self._endpoint = endpoint
+        self._private = private
+
+    def take(self, _: str, fields: JsonObject) -> Iterator[Said]:
+        """One event; what is unknown says nothing."""
+        match fields.get("type"):
+            case "message_start":
+                usage = _inner(fields, "message", "usage")
+                read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+                _count(self._answer, usage.get("input_tokens"), read, written)
+            case "content_block_start":
+                block = _inner(fields, "content_block")
+                if block.get("type") == "tool_use":
+                    yield from self._answer.call(_index(fields, "index"), _text(block, "id"), _text(block, "name"))
+            case "content_block_delta":
+                delta = _inner(fields, "delta")
+                yield from self._answer.say(_text(delta, "text"))
+                yield from self._answer.argue(_index(fields, "index"), _text(delta, "partial_json"))
+            case "message_delta":
+                self._answer.completion_tokens = count_of(_inner(fields, "usage").get("output_tokens"))
+                if reason := _text(_inner(fields, "delta"), "stop_reason"):
+                    self._answer.stop(reason)
+            case "message_stop":
+                yield from self._answer.finish()
+            case "error" if not self._answer.reason:
+                raise refused_in_stream(self._endpoint, complaint_of(fields), self._private)
+            case _:
+                pass
+
+
+class Llama:
+    """InvokeModel's events of Meta's models."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def take(self, _: str, fields: JsonObject) -> Iterator[Said]:
+        """One event: some text, and with the last one the reason and the counts."""
+        yield from self._answer.say(_text(fields, "generation"))
+        prompt_tokens = count_of(fields.get("prompt_token_count"))
+        completion_tokens = count_of(fields.get("generation_token_count"))
+        self._answer.prompt_tokens = prompt_tokens if prompt_tokens is not None else self._answer.prompt_tokens
+        if completion_tokens is not None:
+            self._answer.completion_tokens = completion_tokens
+        if reason := _text(fields, "stop_reason"):
+            self._answer.stop(reason)
+        if self._answer.reason and "amazon-bedrock-invocationMetrics" in fields:
+            yield from self._answer.finish()
+
+
+def _count(answer: Answer, fresh: object, read: object, written: object) -> None:
+    """Input is counted without what was read from the cache, and without what was written to it."""
+    counts = [count_of(fresh), count_of(read), count_of(written)]
+    answer.prompt_tokens = sum(count or 0 for count in counts) if counts[0] is not None else None
+    answer.cached_tokens = counts[1]
+
+
+def _inner(fields: JsonObject, *path: str) -> JsonObject:
+    for key in path:
+        value = fields.get(key)
+        fields = value if isinstance(value, dict) else {}
+    return fields
+
+
+def _text(fields: JsonObject, key: str) -> str:
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _index(fields: JsonObject, key: str) -> int:
+    value = fields.get(key)
+    return value if isinstance(value, int) else 0

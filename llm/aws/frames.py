@@ -1,0 +1,86 @@
+"""AWS's event stream: one answer as frames, each with headers, a payload and two checksums. No I/O."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from llm.aws.sdk import sdk
+from llm.errors import LlmBroken, LlmError
+from llm.openai_stream import SPOKEN_TORN
+from llm.refusal import SPOKEN_PROXY
+
+MAX_FRAME_BYTES = 1 << 20
+"""A token in a frame is a few hundred bytes; the format itself would allow 24 MiB."""
+
+MAX_STREAM_BYTES = 64 << 20
+"""One answer: at 600 bytes a token more than 100,000 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message.
+
+    Attributes:
+        kind: "event", "exception" or "error".
+        name: Which event or exception.
+    """
+
+    kind: str
+    name: str
+    headers: Mapping[str, object]
+    payload: bytes
+
+
+class FrameReader:
+    """Cuts one response body into frames."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        # Made at the first bytes: by then the request's signature has imported botocore, in a thread.
+        self._buffer: Any = None
+        self._held_bytes = 0
+        self._left_bytes = MAX_STREAM_BYTES
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that `data` (cut anywhere) completes. To be iterated to its end. Raises LlmBroken."""
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            raise self._broken(f"went on past {MAX_STREAM_BYTES} bytes: set max_tokens")
+        if self._buffer is None:
+            self._buffer = sdk("eventstream").EventStreamBuffer()
+        self._buffer.add_data(data)
+        self._held_bytes += len(data)
+        while (frame := self._next()) is not None:
+            yield frame
+        if self._held_bytes > MAX_FRAME_BYTES:
+            raise self._broken(f"sent a frame of more than {MAX_FRAME_BYTES} bytes: check its url")
+
+    def end(self) -> None:
+        """The body is over. Raises LlmBroken where that was inside a frame."""
+        if self._held_bytes:
+            raise self._broken("ended its answer inside a frame: ask again; see any proxy before it")
+
+    def _next(self) -> Frame | None:
+        try:
+            message = next(self._buffer, None)
+        except (sdk("eventstream").ParserError, struct.error, LookupError, ValueError) as error:
+            what = "sent a damaged frame: see any proxy before it"
+            raise self._broken(what if self._begun else f"does not answer in AWS's event stream: {_CHECK}") from error
+        if message is None:
+            return None
+        self._begun = True
+        self._held_bytes -= message.prelude.total_length
+        headers = message.headers
+        kind = str(headers.get(":message-type", "event"))
+        name = headers.get({"exception": ":exception-type", "error": ":error-code"}.get(kind, ":event-type"), "")
+        return Frame(kind, str(name), headers, message.payload)
+
+    def _broken(self, what: str) -> LlmError:
+        text = f"llm endpoint {self._endpoint!r} {what}"
+        spoken = SPOKEN_TORN if self._begun else SPOKEN_PROXY
+        return LlmBroken(self._endpoint, text, spoken=spoken, retryable=True)
+
+
+_CHECK = "check its url, and any proxy before it"

@@ -1,0 +1,82 @@
+"""Requests to an AWS service: which region, which address, and the signature of one request (SigV4)."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from llm.aws.credentials import Keys
+from llm.aws.sdk import sdk
+
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]+")
+
+_SUFFIXES = (
+    ("cn-", "amazonaws.com.cn"),
+    ("eusc-", "amazonaws.eu"),
+    ("us-isob-", "sc2s.sgov.gov"),
+    ("us-isof-", "csp.hci.ic.gov"),
+    ("eu-isoe-", "cloud.adc-e.uk"),
+    ("us-iso-", "c2s.ic.gov"),
+)
+"""Domains of AWS's partitions by the beginning of the region; all others: amazonaws.com."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsApi:
+    """One of AWS's services.
+
+    Attributes:
+        signing_name: As signatures call it.
+        host: First part of its address.
+        action: What an IAM policy must allow.
+    """
+
+    signing_name: str
+    host: str
+    action: str
+
+    def url(self, region: str) -> str:
+        """Its address in a region."""
+        suffix = next((suffix for prefix, suffix in _SUFFIXES if region.startswith(prefix)), "amazonaws.com")
+        return f"https://{self.host}.{region}.{suffix}"
+
+
+SAGEMAKER = AwsApi("sagemaker", "runtime.sagemaker", "sagemaker:InvokeEndpointWithResponseStream")
+BEDROCK = AwsApi("bedrock", "bedrock-runtime", "bedrock:InvokeModelWithResponseStream")
+
+
+def region_of(endpoint: str, region: str | None, profile: str | None) -> str:
+    """The region to ask in: `region`, else the environment's, else the profile's.
+
+    Raises ValueError, naming the endpoint and the places to set it.
+    """
+    found = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _of_profile(profile)
+    if not found:
+        places = "set region, AWS_REGION, or region in the profile in ~/.aws/config"
+        raise ValueError(f"llm endpoint {endpoint!r}: no AWS region: {places}")
+    if not _REGION.fullmatch(found):
+        raise ValueError(f"llm endpoint {endpoint!r}: region must look like us-east-1, not {found!r}")
+    return found
+
+
+def _of_profile(profile: str | None) -> str | None:
+    try:
+        region: str | None = sdk("session").Session(profile=profile).get_config_variable("region")
+    except sdk("exceptions").BotoCoreError:
+        return None  # no such profile: said where the credentials are looked up
+    return region
+
+
+def signed_headers(
+    api: AwsApi, region: str, keys: Keys, url: str, *, body: bytes, headers: Mapping[str, str]
+) -> dict[str, str]:
+    """`headers` of a POST and those that sign it: date, session token, authorization.
+
+    Args:
+        url: Exactly as it goes over the wire. botocore encodes its path once more for the signature, as these
+            services do: a `%3A` in it must come here as `%3A`.
+        headers: All of them are signed, with the host.
+    """
+    request = sdk("awsrequest").AWSRequest("POST", url, headers=dict(headers), data=body)
+    sdk("auth").SigV4Auth(keys, api.signing_name, region).add_auth(request)
+    return dict(request.headers.items())

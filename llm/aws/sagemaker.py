@@ -1,0 +1,124 @@
+"""`sagemaker`: a model behind a SageMaker endpoint, in TGI's or LMI's (DJL) container."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Unpack
+
+from llm.aws.payload import PAYLOADS, Payload, reading_of
+from llm.aws.request import SAGEMAKER
+from llm.aws.sagemaker_stream import SageMakerStream
+from llm.aws.service import AwsService, AwsSettings, path_part
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
+from llm.openai_messages import JsonObject, message_json, options_json
+from llm.paced import Arriving, Reading, paced
+from llm.refusal import refuse_functions
+from llm.stops import Stopping
+
+OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
+OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
+"""Fields that no parameter may be, of a request with messages and of one with a prompt."""
+
+Prompt = Callable[[Sequence[Message]], str]
+"""Messages as the text that a model without a chat interface goes on from."""
+
+
+class SageMakerChat:
+    """A ChatModel over one SageMaker endpoint.
+
+    Attributes:
+        name: Of the endpoint, as in the configuration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        *,
+        payload: Payload = "auto",
+        prompt: Prompt | None = None,
+        stops: Sequence[str] = (),
+        inference_component: str | None = None,
+        target_variant: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **settings: Unpack[AwsSettings],
+    ) -> None:
+        """Args:
+            model: The endpoint's name (or ARN) in SageMaker.
+            payload: The format of its answers; "auto" tells by their first bytes.
+            prompt: Asks with `inputs` and `parameters`, for containers that know no chat messages; functions are
+                refused then. None: asks with `messages`.
+            stops: Where an answer to a prompt ends, at the latest: it is cut there, and the request closed.
+            inference_component: Which model, where the endpoint has several.
+            target_variant: Which variant, where it must not be chosen by weight.
+            parameters: Further fields of each request, as the container names them; with a prompt, of its
+                `parameters`.
+
+        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        """
+        if payload not in PAYLOADS:
+            raise ValueError(f"llm endpoint {name!r}: payload must be one of {', '.join(PAYLOADS)}, not {payload!r}")
+        self.name = name
+        self._model = model
+        self._payload = payload
+        self._prompt = prompt
+        self._stops = tuple(stops)
+        self._max_tokens = max_tokens
+        self._temperature = temperature
+        self._parameters = checked(name, parameters, ours=OURS if prompt is None else OURS_BY_PROMPT)
+        chosen = {
+            "x-amzn-sagemaker-inference-component": inference_component,
+            "x-amzn-sagemaker-target-variant": target_variant,
+        }
+        self._headers = {header: value for header, value in chosen.items() if value}
+        self._route = f"/endpoints/{path_part(model)}/invocations-response-stream"
+        self._service = AwsService(name, SAGEMAKER, model, settings)
+
+    @property
+    def detail(self) -> str:
+        """Kind, endpoint, address."""
+        asked = "" if self._prompt is None else " (by prompt, without functions)"
+        return f"sagemaker {self._model}{asked} at {self._service.where}"
+
+    async def load(self) -> None:
+        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        await self._service.load()
+
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions where it asks by prompt."""
+        return paced(lambda: self._ask(messages, options), self._service.pace)
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent; bounded in time."""
+        await self._service.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        if self._prompt is not None:
+            why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
+            refuse_functions(self.name, options, why)
+        private = self._service.private(messages)
+        inner = reading_of(self._payload, self.name, private)
+        stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
+        arriving = self._service.post(self._route, self._request(messages, options), options, private, self._headers)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+
+    def _request(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
+        sampling: JsonObject = {} if self._temperature is None else {"temperature": self._temperature}
+        if self._prompt is not None:
+            # Details tell why it ended; without them an answer that was cut looks like any other.
+            fixed: JsonObject = {"details": True, "return_full_text": False, **sampling}
+            if self._max_tokens is not None:
+                fixed["max_new_tokens"] = self._max_tokens
+            parameters = merged(fixed, self._parameters)
+            if options.max_tokens is not None:
+                parameters["max_new_tokens"] = options.max_tokens
+            return {"inputs": self._prompt(messages), "parameters": parameters, "stream": True}
+        if self._max_tokens is not None:
+            sampling["max_tokens"] = self._max_tokens
+        return {
+            "messages": [message_json(message) for message in messages],
+            "stream": True,
+            **merged({"stream_options": {"include_usage": True}, **sampling}, self._parameters),
+            **options_json(options),
+        }

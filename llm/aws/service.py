@@ -1,0 +1,134 @@
+"""One AWS service over HTTP: credentials, signature, connections, refusals; what its answer means is for others."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from urllib.parse import quote
+
+from llm.address import base_url_of, checked_headers, own_headers, route_url
+from llm.aws.credentials import AwsCredentials
+from llm.aws.refusal import AwsRefusals, fault_of_answer
+from llm.aws.request import AwsApi, region_of, signed_headers
+from llm.aws.sdk import demand_sdk
+from llm.chat import ChatOptions, Message, Queued, Sent, texts_of
+from llm.errors import LlmError
+from llm.http.request_body import encoded
+from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
+from llm.paced import Limits, Pace
+
+WARM_ROUTE = "/ping"
+"""Any answer will do, also a refusal: it is the connection that is wanted."""
+
+
+class AwsSettings(Limits, total=False):
+    """How a service is reached; all may be left out.
+
+    Attributes:
+        region: Else AWS_REGION, AWS_DEFAULT_REGION, or the profile's.
+        profile: Of ~/.aws; else the environment's choice.
+        url: Of a VPC endpoint or a test server; else the region's public one.
+        headers: Further ones of every request, signed with it; their values are as private as a key.
+        connect_timeout_s: For TCP and for TLS each; 3 s.
+    """
+
+    region: str | None
+    profile: str | None
+    url: str | None
+    headers: Mapping[str, str]
+    connect_timeout_s: float
+
+
+class AwsService:
+    """Signed requests to one service, and a pool of connections.
+
+    Attributes:
+        where: Its address for people.
+        pace: The deadlines of its answers.
+        refusals: What makes errors of its faults, also of those inside an answer.
+    """
+
+    def __init__(self, endpoint: str, api: AwsApi, model: str, settings: AwsSettings) -> None:
+        """`model` as people know it, for errors.
+
+        Raises ValueError, naming the endpoint and the remedy, where botocore or a region is missing, or a setting can
+        never work.
+        """
+        demand_sdk(endpoint)
+        profile = settings.get("profile")
+        self._api = api
+        self._region = region_of(endpoint, settings.get("region"), profile)
+        self._base = base_url_of(endpoint, settings.get("url") or api.url(self._region), route="")
+        self._credentials = AwsCredentials(endpoint, profile)
+        self._headers = _checked(endpoint, settings.get("headers", {}))
+        self._http = HttpStream(
+            endpoint,
+            self._base,
+            model=model,
+            api_key=None,
+            headers={"accept": "application/vnd.amazon.eventstream"},
+            connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
+            refusing=self._refusing,
+        )
+        self.where = self._http.where.rstrip("/")
+        self.pace = Pace.of(endpoint, self.where, settings)
+        self.refusals = AwsRefusals(endpoint, self.where, model, api.action, self._region)
+
+    async def load(self) -> None:
+        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._find_credentials(), name="aws credentials")
+            group.create_task(self._http.warm(WARM_ROUTE), name="aws connections")
+
+    def private(self, messages: Sequence[Message]) -> tuple[str, ...]:
+        """What no error may quote: what was said, and what may be secret."""
+        return (*texts_of(messages), *self._headers.values())
+
+    async def post(
+        self,
+        route: str,
+        fields: Mapping[str, object],
+        options: ChatOptions,
+        private: Sequence[str],
+        headers: Mapping[str, str],
+    ) -> AsyncGenerator[Queued | Sent | bytes]:
+        """As `HttpStream.post`, the body as JSON, signed. `route` in the form that goes over the wire: see `path_part`.
+
+        The headers of `options` are not signed: a proxy on the way may rewrite the trace context, and a signature
+        would break.
+        """
+        keys, body = await self._credentials.current(), encoded(fields)
+        url = str(route_url(self._base, route))
+        fixed = {"content-type": "application/json", **self._headers, **headers}
+        signed = signed_headers(self._api, self._region, keys, url, body=body, headers=fixed)
+        secrets = (keys.secret_key, keys.token or "")
+        posting = self._http.post(route, body, private=(*private, *secrets), headers={**signed, **options.headers})
+        async with aclosing(posting) as answer:
+            async for item in answer:
+                yield item
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent; bounded in time."""
+        await self._http.aclose()
+
+    async def _find_credentials(self) -> None:
+        with suppress(LlmError):
+            await self._credentials.current()
+
+    def _refusing(self, status: int, headers: Mapping[str, str], body: bytes, private: Sequence[str]) -> LlmError:
+        fault = fault_of_answer(status, headers, body)
+        if fault.is_of_old_keys:
+            self._credentials.forget()
+        return self.refusals.error_of(fault, private)
+
+
+def _checked(endpoint: str, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Raises ValueError for headers that the signature makes itself, or that HTTP cannot carry."""
+    for name in headers:
+        if name.lower().startswith("x-amz-"):
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
+    return own_headers(endpoint, None, checked_headers(endpoint, headers, keyed=True))
+
+
+def path_part(name: str) -> str:
+    """A name as one part of a path: an ARN has colons and slashes, which belong to it."""
+    return quote(name, safe="-_.~")

@@ -1,0 +1,1 @@
+"""What all clients of HTTP services share."""

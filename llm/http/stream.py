@@ -1,0 +1,233 @@
+"""One service over HTTP: POST a request, get the bytes of its answer as they come. Knows nothing of their meaning.
+
+HTTP/1.1 only: httpcore 1.0.9 drops a cancelled HTTP/2 stream without RST_STREAM (`http2.py`, `_response_closed`),
+so the service would go on generating for nobody. Every service notices a closed HTTP/1.1 connection; the price,
+one connection per cancelled answer, is paid by the spare one that `warm` keeps.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+
+from llm.address import is_loopback, request_headers, route_url
+from llm.chat import Queued, Sent
+from llm.errors import LlmBroken, LlmError
+from llm.http.failure import torn, unreachable
+from llm.http.progress import Handshakes, Progress
+from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
+
+WARM_CONNECTIONS = 2
+"""One for the next request, one for the request after that one was cancelled."""
+
+MAX_ANSWERS = 64
+"""Answers at once from one service to this process. Counted here and not by httpcore's pool, which can lose a slot
+where a request is cancelled while it waits for one, and which closes idle connections for the sake of busy ones."""
+
+KEEPALIVE_S = 120.0
+"""Longer than a pause in a conversation, shorter than NAT tables forget (240 s and more). httpx's own 5 s are too
+short; a service that closes earlier is noticed, at the latest by the silent retry."""
+
+CONNECT_TIMEOUT_S = 3.0
+"""Where nobody says."""
+
+WARM_TIMEOUT_S = 2.0
+WARM_BODY_MAX_BYTES = 4 << 20
+"""Lists of models run to half a megabyte; only a connection whose body was read to the end is kept."""
+
+CLOSE_TIMEOUT_S = 1.0
+ERROR_BODY_TIMEOUT_S = 1.0
+ERROR_BODY_MAX_BYTES = 64 << 10
+
+
+Refusing = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
+"""Status, headers and body of an answer from 400 on, and the texts that must not be quoted, to the error they mean."""
+
+
+class HttpStream:
+    """A pool of connections to one service.
+
+    Attributes:
+        where: Its address for people, without query.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        base: httpx.URL,
+        *,
+        model: str,
+        api_key: str | None,
+        headers: Mapping[str, str],
+        connect_timeout_s: float,
+        refusing: Refusing | None = None,
+    ) -> None:
+        """`base` as `base_url_of` gives it; `refusing`: of a service that words its refusals in its own way.
+
+        Raises ValueError for what HTTP cannot carry, or can never work.
+        """
+        if not connect_timeout_s > 0:
+            raise ValueError(
+                f"llm endpoint {endpoint!r}: connect_timeout_s must be greater than 0, not {connect_timeout_s}"
+            )
+        self.where = str(base.copy_with(query=None))
+        self._endpoint = endpoint
+        self._base = base
+        self._model = model
+        self._refusing = refusing
+        self._handshakes = Handshakes()
+        self._slots = asyncio.Semaphore(MAX_ANSWERS)
+        try:
+            self._client = httpx.AsyncClient(
+                headers=request_headers(endpoint, api_key, headers),
+                timeout=httpx.Timeout(connect_timeout_s, read=None, pool=None),
+                limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
+                # A proxy from the environment is for the world outside, never for a server on this machine.
+                trust_env=not is_loopback(base.host),
+            )
+        except ImportError as error:  # a SOCKS proxy without httpx's extra
+            remedy = "install httpx[socks], or unset ALL_PROXY"
+            raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
+
+    async def warm(self, route: str) -> None:
+        """Open idle connections, or show the open ones a sign of life, with GETs of `route`. Never fails."""
+        url = route_url(self._base, route)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(WARM_CONNECTIONS):
+                group.create_task(self._warm_one(url))
+
+    async def _warm_one(self, url: httpx.URL) -> None:
+        progress = Progress(self._handshakes)
+        request = self._client.build_request("GET", url, extensions={"trace": progress.trace})
+        async with _owned(self._get(request), progress) as getting:
+            await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
+
+    async def _get(self, request: httpx.Request) -> None:
+        with suppress(httpx.HTTPError):
+            response = await self._client.send(request, stream=True)
+            try:
+                await _read_up_to(response, WARM_BODY_MAX_BYTES)
+            finally:
+                await response.aclose()
+
+    async def post(
+        self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Queued | Sent | bytes]:
+        """Queued, Sent, then the body of a 200 answer, as it comes. The caller brings the deadlines.
+
+        Closing the generator closes the connection unless the body was read to its end. `private`: texts that
+        no error may quote. `headers`: of this request alone, as a signature. Raises LlmError.
+        """
+        progress = Progress(self._handshakes)
+        request = self._client.build_request(
+            "POST",
+            route_url(self._base, route),
+            content=body,
+            headers={"content-type": "application/json", **(headers or {})},
+            extensions={"trace": progress.trace},
+        )
+        async with self._slots:
+            yield Queued()
+            async with _owned(self._ask(request, progress, private), progress):
+                while (news := await progress.news.get()) is not None:
+                    if isinstance(news, Exception):
+                        raise news
+                    yield news
+
+    async def aclose(self) -> None:
+        """Close all connections. Idempotent."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._client.aclose()
+
+    async def _ask(self, request: httpx.Request, progress: Progress, private: Sequence[str]) -> None:
+        """Send a request and read its answer: in one task, which is cancelled only where httpcore bears it."""
+        try:
+            response = await self._send(request, progress)
+            try:
+                if failure := await self._failure(response, private):
+                    raise failure
+                async for chunk in response.aiter_bytes():
+                    await progress.news.put(chunk)
+            except httpx.HTTPError as error:
+                raise torn(self._endpoint, self.where) from error
+            finally:
+                await response.aclose()
+        except Exception as error:  # noqa: BLE001
+            # LlmError, or a defect: it is told to whoever listens.
+            await progress.news.put(error)
+        else:
+            await progress.news.put(None)
+
+    async def _send(self, request: httpx.Request, progress: Progress) -> httpx.Response:
+        """Send, once more for each kept connection that the service had closed meanwhile."""
+        try:
+            for attempt in range(WARM_CONNECTIONS + 1):
+                progress.connected = False
+                try:
+                    return await self._client.send(request, stream=True)
+                except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                    if progress.connected or attempt == WARM_CONNECTIONS:
+                        raise
+            raise AssertionError("the last attempt returns or raises")
+        except httpx.HTTPError as error:
+            raise unreachable(self._endpoint, self.where, error) from error
+
+    async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
+        if response.status_code == httpx.codes.OK:
+            if not response.headers.get("content-type", "").startswith("text/html"):
+                return None
+            text = f"llm endpoint {self._endpoint!r} answers with a web page"
+            text = f"{text}: check its url ({self.where}), and any proxy before it"
+            return LlmBroken(self._endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+        body = b""
+        with suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
+                body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
+        if self._refusing is not None and response.status_code >= httpx.codes.BAD_REQUEST:
+            return self._refusing(response.status_code, response.headers, body, private)
+        return refused_by_status(
+            self._endpoint,
+            response.status_code,
+            where=self.where,
+            model=self._model,
+            complaint=complaint_of_body(body),
+            private=private,
+        )
+
+
+async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > max_bytes:
+            break
+    return bytes(body[:max_bytes])
+
+
+@asynccontextmanager
+async def _owned(request: Coroutine[None, None, None], progress: Progress) -> AsyncGenerator[asyncio.Task[None]]:
+    """The task of a request: on leaving it is over, and its response is closed.
+
+    Not a TaskGroup: leaving one by closing a generator inside it turns GeneratorExit into an exception group.
+    """
+    task = asyncio.get_running_loop().create_task(request)
+    try:
+        yield task
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await _close(task, progress)
+
+
+async def _close(task: asyncio.Task[None], progress: Progress) -> None:
+    if not task.done():
+        await progress.settled.wait()
+        task.cancel()
+        await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()  # a defect is told, not lost
+    elif progress.socket is not None:
+        # httpcore leaves the socket of a cancelled TLS handshake open.
+        await progress.socket.aclose()

@@ -1,0 +1,156 @@
+"""Several endpoints as one model: the best is asked, a silent one hedged, a failed one replaced, until the first token.
+
+Who is asked when is decided by `Contest`, from what all conversations of the process have seen (`Routing`); here are
+only the requests, each a task of its stream's group, and the one queue they write to.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
+from llm.routing.choice import Routing
+from llm.routing.contest import Ask, Close, Contest, Effect, Fail, Pass
+
+NEWS_AHEAD = 32
+"""Events of an answer that wait for the listener before its endpoint is held back."""
+
+WARM_MOST = 3
+"""Endpoints whose connections are kept open: the one asked next, its hedge, and one that may take over."""
+
+BYTES_PER_TOKEN = 4
+"""Good enough for a budget: both sides of it are counted alike."""
+
+_News = tuple[int, ChatEvent | Exception | None]
+"""Of which endpoint; what it said, what went wrong, or None at the end of its answer."""
+
+
+class Router:
+    """A ChatModel over several; shared by all conversations of a process.
+
+    Attributes:
+        name: What the trace calls it until an endpoint is chosen.
+        routing: What is known of the endpoints, in the order of the models.
+    """
+
+    name = "endpoints"
+
+    def __init__(self, models: Sequence[ChatModel], routing: Routing, *, first_token_timeout_s: float) -> None:
+        """`models` belong to `routing.endpoints`, one by one; they are closed with the router.
+
+        `first_token_timeout_s` is for all that are asked together. Raises ValueError where they are not as many.
+        """
+        if len(models) != len(routing.endpoints):
+            raise ValueError(f"{len(models)} models for {len(routing.endpoints)} endpoints: each needs one of its own")
+        self.routing = routing
+        self._models = tuple(models)
+        self._first_token_timeout_s = first_token_timeout_s
+
+    @property
+    def detail(self) -> str:
+        """The policy, and the endpoints."""
+        names = ", ".join(endpoint.name for endpoint in self.routing.endpoints)
+        return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
+
+    async def load(self) -> None:
+        """Open connections to the few that may be asked next; again later (when speech starts) to keep them."""
+        few = self.routing.next_few(asyncio.get_running_loop().time(), WARM_MOST)
+        async with asyncio.TaskGroup() as group:
+            for number in few:
+                group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message: see `ChatModel.stream`."""
+        loop = asyncio.get_running_loop()
+        contest = Contest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
+        closed, failure = False, None
+        # Neither GeneratorExit nor an error may leave through the group: it would come out as an exception group.
+        async with asyncio.TaskGroup() as group:
+            requests = _Requests(self._models, messages, options, group)
+            try:
+                effects: list[Effect] | None = contest.begin(loop.time())
+                while failure is None and effects is not None:
+                    for effect in effects:
+                        if isinstance(effect, Pass):
+                            yield effect.event
+                        elif isinstance(effect, Fail):
+                            failure = effect.error
+                        else:
+                            requests.perform(effect)
+                    effects = None if failure is not None else await _next(requests, contest, loop)
+            except GeneratorExit:
+                closed = True
+            finally:
+                contest.over(loop.time())
+                await requests.close()
+        if failure is not None and not closed:
+            raise failure
+
+    async def aclose(self) -> None:
+        """Close connections of all. Idempotent; bounded in time, as each of them is."""
+        async with asyncio.TaskGroup() as group:
+            for model in self._models:
+                group.create_task(model.aclose(), name=f"close {model.name}")
+
+
+class _Requests:
+    """The requests of one stream, by endpoint."""
+
+    def __init__(
+        self, models: Sequence[ChatModel], messages: Sequence[Message], options: ChatOptions, group: asyncio.TaskGroup
+    ) -> None:
+        self.news: asyncio.Queue[_News] = asyncio.Queue(NEWS_AHEAD)
+        self._models = models
+        self._messages = messages
+        self._options = options
+        self._group = group
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def perform(self, effect: Ask | Close) -> None:
+        """Ask an endpoint, or close the request to it."""
+        number = effect.number
+        if isinstance(effect, Ask):
+            name = f"ask {self._models[number].name}"
+            self._tasks[number] = self._group.create_task(self._ask(number), name=name)
+        else:
+            self._tasks[number].cancel()
+
+    async def close(self) -> None:
+        """All of them at once. Waited for here: a group that is cancelled would cut short what is closing already."""
+        for task in self._tasks.values():
+            if not task.cancelling():
+                task.cancel()
+        while not self.news.empty():
+            self.news.get_nowait()  # nobody listens any more; what fails while it is closed must still find room
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def _ask(self, number: int) -> None:
+        try:
+            async with aclosing(self._models[number].stream(self._messages, self._options)) as events:
+                async for event in events:
+                    await self.news.put((number, event))
+        except Exception as error:  # noqa: BLE001
+            # LlmError, or a defect of a client: it ends this request, and is told to whoever listens.
+            await self.news.put((number, error))
+        else:
+            await self.news.put((number, None))
+
+
+async def _next(requests: _Requests, contest: Contest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
+    """What is to be done about whatever happens next; None: the answer has ended."""
+    try:
+        async with asyncio.timeout_at(contest.wake_s):
+            number, what = await requests.news.get()
+    except TimeoutError:
+        return contest.tick(loop.time())
+    if isinstance(what, Exception):
+        return contest.failed(number, what, loop.time())
+    if what is None:
+        return contest.ended(number, loop.time())
+    return contest.came(number, what, loop.time())
+
+
+def prompt_tokens(messages: Sequence[Message]) -> int:
+    """About how many tokens the messages are."""
+    return 1 + sum(len(text.encode("utf-8", "replace")) for text in texts_of(messages)) // BYTES_PER_TOKEN

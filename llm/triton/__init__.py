@@ -1,0 +1,1 @@
+"""Models on Triton: its generate extension over HTTP, and KServe's protocol over gRPC."""

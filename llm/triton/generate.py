@@ -1,0 +1,179 @@
+"""`triton`: a model on Triton by its generate extension over HTTP (`/v2/models/M/generate_stream`)."""
+
+import itertools
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Unpack
+from urllib.parse import quote
+
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat_template import ChatTemplate
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked
+from llm.http.service import HttpService, HttpSettings
+from llm.paced import Arriving, Reading, paced
+from llm.stops import Stopping
+from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
+
+WARM_ROUTE = "/v2/health/ready"
+
+DEFAULT_MAX_TOKENS = 512
+"""Longest answer where nobody says: vLLM's own default of 16 tokens stops in the middle of a sentence, and
+TensorRT-LLM has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TritonInputs:
+    """What a model on Triton calls its inputs; "" for what it does not have.
+
+    Attributes:
+        nested: They go into `parameters`, where only single texts, numbers and truth values may stand; else beside
+            the prompt.
+        stop: Takes a list of texts, and so is no nested one.
+        exclude_input: True keeps the prompt out of the answer.
+    """
+
+    nested: bool
+    text: str = "text_input"
+    output: str = TEXT_OUTPUT
+    stream: str = "stream"
+    max_tokens: str = "max_tokens"
+    temperature: str = "temperature"
+    stop: str = ""
+    exclude_input: str = "exclude_input_in_output"
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """Inputs that no parameter may be."""
+        return frozenset({"id", "parameters", self.text, self.stream, self.exclude_input, self.stop})
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what the protocol cannot carry."""
+        if self.nested and self.stop:
+            raise ValueError(f"stop ({self.stop!r}) takes a list, which cannot be nested in parameters: leave it empty")
+        if not self.text or not self.output:
+            raise ValueError("text and output must name the model's input and output, not be empty")
+
+
+VLLM = TritonInputs(nested=True)
+"""Triton's vLLM backend. Stop sequences are cut here, and the request is closed there."""
+
+TENSORRT_LLM = TritonInputs(nested=False, stop="stop_words")
+"""The `ensemble` and `tensorrt_llm_bls` models of the TensorRT-LLM backend."""
+
+BACKENDS: Mapping[str, TritonInputs] = MappingProxyType({"vllm": VLLM, "tensorrt_llm": TENSORRT_LLM})
+
+
+class TritonChat:
+    """A ChatModel over Triton's generate extension.
+
+    Read `stream` to its end: leaving it at Finished, too, costs the connection. Functions cannot be carried.
+
+    Attributes:
+        name: Of the endpoint, as in the configuration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        model: str,
+        *,
+        template: ChatTemplate,
+        version: str = "",
+        inputs: TritonInputs = VLLM,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        echo: bool = False,
+        bos: bool = False,
+        now: Callable[[], datetime] | None = None,
+        **settings: Unpack[HttpSettings],
+    ) -> None:
+        """`url` is the server's address ("http://127.0.0.1:8000"), with or without the whole route.
+
+        Args:
+            template: As `load_template` gives it.
+            version: Of the model; "": Triton's choice.
+            inputs: What the model calls its inputs: one of BACKENDS, or one's own.
+            parameters: Further ones, as the model names them ("top_p"; "return_finish_reason" for vLLM's).
+            echo: The backend repeats the prompt before the answer, whatever `exclude_input` says.
+            bos: The prompt begins with the model's token for the beginning of a text; both backends' tokenizers add it.
+            now: The time of day, for templates that say it; None: they are not offered any.
+
+        The first-token deadline counts from the first pull and covers waiting for a connection.
+        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        """
+        if not model:
+            raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
+        self.name = name
+        self._model = model
+        self._template = template
+        self._inputs = inputs
+        self._echo = echo
+        self._bos = bos
+        self._now = now
+        self._parameters = _named(
+            {
+                inputs.stream: True,
+                inputs.exclude_input: True,
+                inputs.max_tokens: DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
+                inputs.temperature: temperature,
+                **checked(name, parameters, ours=inputs.ours, flat=inputs.nested),
+            }
+        )
+        self._route = f"/v2/models/{_quoted(model)}{f'/versions/{_quoted(version)}' if version else ''}/generate_stream"
+        self._run = secrets.token_hex(4)  # the server has other clients, too
+        self._requests = itertools.count(1)
+        example = "http://127.0.0.1:8000"
+        self._service = HttpService(name, url, settings, route=self._route, model=model, example=example)
+
+    @property
+    def detail(self) -> str:
+        """Kind, model, template, address."""
+        return f"triton {self._model} ({self._template.name}) at {self._service.where}"
+
+    async def load(self) -> None:
+        """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
+        await self._service.warm(WARM_ROUTE)
+
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
+        return paced(lambda: self._ask(messages, options), self._service.pace)
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent; bounded in time."""
+        await self._service.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        self._template.without_functions(options)
+        now = None if self._now is None else self._now()
+        prompt = self._template.prompt(messages, now=now, bos=self._bos)
+        private = self._service.private(messages)
+        echo = prompt if self._echo else ""
+        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private)
+        arriving = self._service.post(self._route, self._fields(prompt, options), options, private)
+        return arriving, Stopping(self.name, reading, self._template.stops, waiting=False)
+
+    def _fields(self, prompt: str, options: ChatOptions) -> dict[str, object]:
+        named: dict[str, object] = dict(self._parameters)
+        if options.max_tokens is not None and self._inputs.max_tokens:
+            named[self._inputs.max_tokens] = options.max_tokens
+        if self._inputs.stop and self._template.stops:
+            named[self._inputs.stop] = self._template.stops
+        return {
+            "id": f"repartee-{self._run}-{next(self._requests)}",
+            self._inputs.text: prompt,
+            **({"parameters": named} if self._inputs.nested else named),
+        }
+
+
+def _named(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Those that have a name and a value."""
+    return {name: value for name, value in parameters.items() if name and value is not None}
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="")

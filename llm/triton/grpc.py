@@ -1,0 +1,208 @@
+"""`grpc`: a model on Triton, by its streaming gRPC call (KServe's ModelStreamInfer). Needs the extra `grpc`."""
+
+import itertools
+import json
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import Literal, Unpack, get_args
+
+from llm.address import checked_headers
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
+from llm.http.request_body import NO_PARAMETERS, Parameters, checked
+from llm.http.service import HttpSettings
+from llm.http.stream import CONNECT_TIMEOUT_S
+from llm.paced import Arriving, Pace, Reading, paced
+from llm.refusal import refuse_functions
+from llm.stops import Stopping
+from llm.triton.grpc_channel import GrpcChannel
+from llm.triton.kserve_messages import (
+    SERVER_READY,
+    SERVER_READY_REQUEST,
+    STREAM_INFER,
+    InputTensor,
+    flag_tensor,
+    float_tensor,
+    int_tensor,
+    request_bytes,
+    text_tensor,
+)
+from llm.triton.kserve_stream import (
+    FINISH_REASON_OUTPUT,
+    INPUT_TOKENS_OUTPUT,
+    OUTPUT_TOKENS_OUTPUT,
+    TEXT_OUTPUT,
+    KserveStream,
+)
+
+Backend = Literal["vllm", "tensorrt_llm"]
+
+DEFAULT_MAX_TOKENS = 512
+"""Longest answer where nobody says: vLLM's own default of 16 tokens stops in the middle of a sentence."""
+
+STATUS_CODES = ("triton_grpc_error", "true")
+"""Asks Triton (from 24.08 on) to end a failed stream with a status code, which says more than a sentence."""
+
+OURS = frozenset(
+    {
+        *("text_input", "stream", "exclude_input_in_output", "sampling_parameters"),
+        *("return_finish_reason", "return_num_input_tokens", "return_num_output_tokens"),
+    }
+)
+"""Inputs that no parameter may be."""
+
+_FLOATS = frozenset(
+    {"temperature", "top_p", "length_penalty", "repetition_penalty", "presence_penalty", "frequency_penalty"}
+)
+_WIDE = frozenset({"seed", "lora_task_id"})
+"""Inputs of TensorRT-LLM's models that are FP32, also where somebody writes 1, and UINT64."""
+
+
+class TritonGrpcChat:
+    """A ChatModel over Triton's gRPC service.
+
+    One call an answer, so that cancelling the call cancels that answer alone. Functions cannot be carried.
+
+    Attributes:
+        name: Of the endpoint, as in the configuration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        model: str,
+        *,
+        prompt: Callable[[Sequence[Message]], str],
+        stops: Sequence[str] = (),
+        version: str = "",
+        backend: Backend = "vllm",
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        details: bool = False,
+        keepalive_s: float | None = None,
+        ca_file: Path | None = None,
+        **settings: Unpack[HttpSettings],
+    ) -> None:
+        """`url`: grpc://host:8001, or grpcs:// (https://) for TLS.
+
+        Args:
+            prompt: Messages to the text that the model continues: its chat template.
+            stops: Where an answer ends, at the latest: it is cut there, and the call cancelled.
+            version: Of the model; "": Triton's choice.
+            backend: Whose inputs the model has: those of Triton's vLLM or of its TensorRT-LLM backend.
+            parameters: Further sampling parameters, as the backend names them.
+            details: Ask for the reason of the end and token counts too; vLLM's backend has them from 24.12 on, and
+                an older one refuses the question.
+            keepalive_s: Between pings of the idle connection, for a server that permits them; None: none. Triton's
+                options `--grpc-keepalive-permit-without-calls` and `--grpc-http2-min-recv-ping-interval-without-data`.
+            ca_file: Certificates to trust for TLS; None: gRPC's own.
+
+        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        """
+        if backend not in get_args(Backend):
+            allowed = ", ".join(get_args(Backend))
+            raise ValueError(f"llm endpoint {name!r}: backend must be one of {allowed}, not {backend!r}")
+        if details and backend != "vllm":
+            raise ValueError(f"llm endpoint {name!r}: details are known of backend vllm only: leave them out")
+        if not model:
+            raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
+        self.name = name
+        self._model = model
+        self._version = version
+        self._backend = backend
+        self._prompt = prompt
+        self._stops = tuple(stops)
+        self._details = details
+        ours: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
+        if temperature is not None:
+            ours["temperature"] = float(temperature)
+        self._parameters = ours | checked(name, parameters, ours=OURS, flat=backend == "tensorrt_llm")
+        # A key read from a file or a shell often ends in a newline.
+        key = (settings.get("api_key") or "").strip() or None
+        own_headers = checked_headers(name, settings.get("headers", {}), keyed=key is not None)
+        self._secrets = (*own_headers.values(), *(() if key is None else (key,)))
+        self._run = secrets.token_hex(4)  # the server has other clients, too
+        self._requests = itertools.count(1)
+        self._channel = GrpcChannel(
+            name,
+            url,
+            model=model,
+            api_key=key,
+            headers=own_headers,
+            connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
+            keepalive_s=keepalive_s,
+            ca_file=ca_file,
+        )
+        self._pace = Pace.of(name, self._channel.where, settings)
+        self._inputs("", None)  # a parameter that cannot be sent is known now
+
+    @property
+    def detail(self) -> str:
+        """Kind, model, address."""
+        return f"grpc {self._model} at {self._channel.where}"
+
+    async def load(self) -> None:
+        """Have the connection ready; again later (when speech starts) to see that it still stands. Never fails."""
+        await self._channel.warm(SERVER_READY, SERVER_READY_REQUEST)
+
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
+        return paced(lambda: self._ask(messages, options), self._pace)
+
+    async def aclose(self) -> None:
+        """Close the connection. Idempotent; bounded in time."""
+        await self._channel.aclose()
+
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+        why = "a Triton model takes no functions: use a service that does, or no tools"
+        refuse_functions(self.name, options, why)
+        private = (*texts_of(messages), *self._secrets)
+        request_id = f"repartee-{self._run}-{next(self._requests)}"
+        stream = KserveStream(
+            self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
+        )
+        inputs = self._inputs(self._prompt(messages), options.max_tokens)
+        request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)
+        metadata = (STATUS_CODES, *options.headers.items())
+        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
+        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        """Named, since a model may also have outputs that are large and no use here, as logits."""
+        more = (FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, OUTPUT_TOKENS_OUTPUT) if self._details else ()
+        return (TEXT_OUTPUT, *more)
+
+    def _inputs(self, prompt: str, max_tokens: int | None) -> list[InputTensor]:
+        """Raises ValueError for a parameter that the backend's inputs cannot carry."""
+        parameters = self._parameters if max_tokens is None else {**self._parameters, "max_tokens": max_tokens}
+        # TensorRT-LLM's models have a batch dimension, vLLM's have none.
+        shape = (1,) if self._backend == "vllm" else (1, 1)
+        inputs = [
+            text_tensor("text_input", prompt, shape),
+            flag_tensor("stream", True, shape),
+            flag_tensor("exclude_input_in_output", True, shape),
+        ]
+        if self._backend == "vllm":
+            inputs.append(text_tensor("sampling_parameters", json.dumps(parameters), shape))
+            asked = ("return_finish_reason", "return_num_input_tokens", "return_num_output_tokens")
+            return inputs + [flag_tensor(name, True, shape) for name in asked if self._details]
+        return inputs + [_tensor(self.name, name, value, shape) for name, value in parameters.items()]
+
+
+def _tensor(endpoint: str, name: str, value: object, shape: tuple[int, ...]) -> InputTensor:
+    """A parameter as an input of its own. Raises ValueError for a number that does not fit."""
+    if isinstance(value, bool):
+        return flag_tensor(name, value, shape)
+    if isinstance(value, str):
+        return text_tensor(name, value, shape)
+    if isinstance(value, float) or name in _FLOATS:
+        assert isinstance(value, int | float)
+        return float_tensor(name, value, shape)
+    assert isinstance(value, int)  # the parameters were checked
+    try:
+        return int_tensor(name, value, shape, datatype="UINT64" if name in _WIDE else "INT32")
+    except ValueError as error:
+        raise ValueError(f"llm endpoint {endpoint!r}: parameters: {error}") from error

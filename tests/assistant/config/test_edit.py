@@ -1,0 +1,149 @@
+"""Changes of the file of settings: whole and checked, or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import assistant
+from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import ConfigError
+from assistant.config.settings import DEFAULTS
+
+NEAR = EndpointSection(name="near", url="http://127.0.0.1:8000/v1", model="m")
+FAR = EndpointSection(name="far", url="https://h/v1", model="m", api_key_env="KEY")
+TEXT = "# mine\n[turn]\nprofile = 'eager'  # quick\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> ConfigFile:
+    (tmp_path / "config.toml").write_text(TEXT, encoding="utf-8")
+    return ConfigFile(tmp_path / "config.toml")
+
+
+def only(file: ConfigFile) -> None:
+    """No draft was left behind."""
+    assert [path.name for path in file.path.parent.iterdir()] == [file.path.name]
+
+
+def refused(file: ConfigFile, endpoint: EndpointSection = NEAR) -> str:
+    before = file.path.read_bytes()
+    with pytest.raises(ConfigError) as error:
+        file.add(endpoint)
+    assert file.path.read_bytes() == before
+    only(file)
+    return str(error.value)
+
+
+def test_added_and_removed_again_the_file_is_as_before(file: ConfigFile) -> None:
+    file.add(NEAR)
+    file.add(FAR)
+    assert file.settings().llm.endpoints == (NEAR, FAR)
+    assert file.settings().turn.profile == "eager"
+    assert file.path.read_text(encoding="utf-8").startswith(TEXT)
+    assert file.remove("near") == NEAR
+    assert file.settings().llm.endpoints == (FAR,)
+    file.remove("far")
+    assert file.path.read_text(encoding="utf-8") == TEXT
+    only(file)
+
+
+def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
+    file = ConfigFile(tmp_path / "config.toml")
+    assert not file.exists
+    assert file.settings() == DEFAULTS
+    file.add(NEAR)
+    assert file.settings().llm.endpoints == (NEAR,)
+    only(file)
+
+
+def test_a_taken_name_is_refused(file: ConfigFile) -> None:
+    file.add(NEAR)
+    said = refused(file)
+    assert said == (
+        f'{file.path}: the endpoint "near" is there already; '
+        "give another NAME, or `repartee endpoints remove near` first"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "neer", "b"])
+def test_what_is_not_there_cannot_be_removed(file: ConfigFile, name: str) -> None:
+    with pytest.raises(ConfigError, match="no such endpoint; there is none"):
+        file.remove(name)
+    file.add(NEAR)
+    with pytest.raises(ConfigError, match="there are near"):
+        file.remove(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[llm]\nendpoints = [{name = "a", url = "http://a/v1", model = "m"}]\n',
+        'llm.endpoints = [{name = "a", url = "http://a/v1", model = "m"}]\n',
+        "llm = {temperature = 0.5}\n",
+    ],
+)
+def test_endpoints_that_are_no_tables_are_left_alone(file: ConfigFile, text: str) -> None:
+    file.path.write_text(text, encoding="utf-8")
+    assert "write each endpoint as a [[llm.endpoints]] table, or edit the file by hand" in refused(file)
+    if "endpoints" in text:
+        with pytest.raises(ConfigError, match="by hand"):
+            file.remove("a")
+        assert file.path.read_text(encoding="utf-8") == text
+
+
+def test_a_header_that_is_not_understood_never_costs_another_endpoint(file: ConfigFile) -> None:
+    """The quoted header is not seen, so that counting would take the second table for the first."""
+    text = "".join(
+        f'[[{header}]]\nname = "{name}"\nurl = "http://h/v1"\nmodel = "m"\n'
+        for header, name in (('llm."endpoints"', "a"), ("llm.endpoints", "b"))
+    )
+    file.path.write_text(text, encoding="utf-8")
+    for name in ("a", "b"):
+        with pytest.raises(ConfigError, match="by hand"):
+            file.remove(name)
+    assert file.path.read_text(encoding="utf-8") == text
+
+
+def test_a_broken_file_is_not_touched(file: ConfigFile) -> None:
+    file.path.write_text("[turn]\nprofil = 'eager'\n", encoding="utf-8")
+    assert "turn.profil: no such setting" in refused(file)
+
+
+def test_encoding_mode_and_links_stay(tmp_path: Path) -> None:
+    (tmp_path / "real.toml").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    (tmp_path / "real.toml").chmod(0o640)
+    (tmp_path / "config.toml").symlink_to("real.toml")
+    file = ConfigFile(tmp_path / "config.toml")
+    file.add(NEAR)
+    assert (tmp_path / "config.toml").is_symlink()
+    written = (tmp_path / "real.toml").read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf# mine\r\n")
+    assert written.count(b"\xef\xbb\xbf") == 1
+    assert written.count(b"\n") == written.count(b"\r\n")
+    assert (tmp_path / "real.toml").stat().st_mode & 0o777 == 0o640
+    assert file.settings().llm.endpoints == (NEAR,)
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\); name another file"):
+        ConfigFile(tmp_path / "nowhere" / "config.toml").add(NEAR)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_said(file: ConfigFile) -> None:
+    file.path.parent.chmod(0o500)
+    try:
+        assert "cannot be written (Permission denied)" in refused(file)
+    finally:
+        file.path.parent.chmod(0o700)
+
+
+def test_which_file_is_meant(tmp_path: Path) -> None:
+    asked, used = tmp_path / "asked.toml", tmp_path / "used.toml"
+    assert file_to_edit(asked, used).path == asked
+    assert file_to_edit(None, used).path == used
+    assert file_to_edit(None, None).path == Path("config.toml")
+    package = Path(assistant.__file__).parent / "config.toml"
+    assert file_to_edit(None, package).path == Path("config.toml")

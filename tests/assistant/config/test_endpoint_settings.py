@@ -1,0 +1,150 @@
+"""The keys of an endpoint: which kind knows which, and what is said of the others."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from assistant.config.endpoint_settings import (
+    KINDS,
+    NEEDED_KEYS,
+    OWN_KEYS,
+    BedrockApi,
+    BedrockFamily,
+    BedrockLatency,
+    EndpointKind,
+    EndpointSection,
+    Payload,
+    TritonBackend,
+    kinds_of,
+    knows,
+)
+from assistant.config.loading import ConfigError, load_settings, render_effective
+from llm.aws.bedrock import Api, Family, Latency
+from llm.aws.payload import PAYLOADS
+from llm.triton.generate import BACKENDS
+from llm.triton.grpc import Backend
+
+GOOD: Mapping[EndpointKind, str] = {
+    "openai": 'url = "https://h/v1"',
+    "tgi": 'url = "http://h:8080"\ntemplate = "llama3"',
+    "triton": 'url = "http://h:8000"\ntemplate = "llama3"',
+    "grpc": 'url = "grpcs://h:8001"\ntemplate = "llama3"',
+    "sagemaker": 'region = "eu-central-1"',
+    "bedrock": 'region = "eu-central-1"',
+}
+FILE = Path("given.toml")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def table(kind: str, keys: str) -> str:
+    return f'[[llm.endpoints]]\nname = "near"\nkind = "{kind}"\nmodel = "m"\n{keys}\n'
+
+
+def read(kind: str, keys: str) -> EndpointSection:
+    FILE.write_text(table(kind, keys), encoding="utf-8")
+    (endpoint,) = load_settings(FILE, {}, ()).settings.llm.endpoints
+    return endpoint
+
+
+def problem(kind: str, keys: str) -> str:
+    with pytest.raises(ConfigError) as refused:
+        read(kind, keys)
+    (told,) = refused.value.problems
+    return told
+
+
+def test_every_key_of_a_kind_is_a_key() -> None:
+    names = {field.name for field in fields(EndpointSection)}
+    assert {key for keys in (*OWN_KEYS.values(), *NEEDED_KEYS.values()) for key in keys} <= names
+    assert set(OWN_KEYS) == set(NEEDED_KEYS) == set(KINDS)
+    for kind in KINDS:
+        assert all(knows(kind, key) for key in NEEDED_KEYS[kind])
+    assert kinds_of("name") == KINDS
+    assert kinds_of("ca_file") == ("grpc",)
+
+
+def test_the_choices_are_those_of_the_clients() -> None:
+    assert get_args(Payload) == PAYLOADS
+    assert get_args(BedrockApi) == get_args(Api)
+    assert get_args(BedrockFamily) == ("auto", *get_args(Family))
+    assert get_args(BedrockLatency) == get_args(Latency)
+    assert get_args(TritonBackend) == get_args(Backend) == tuple(BACKENDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_needs_little(kind: EndpointKind) -> None:
+    assert read(kind, GOOD[kind]).kind == kind
+
+
+def test_a_table_of_before_means_what_it_meant() -> None:
+    FILE.write_text('[[llm.endpoints]]\nname = "a"\nurl = "http://h/v1"\nmodel = "m"\nregion = "upstairs"\n')
+    (endpoint,) = load_settings(FILE, {}, ()).settings.llm.endpoints
+    assert endpoint == EndpointSection(name="a", kind="openai", url="http://h/v1", model="m", region="upstairs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "told"),
+    [
+        (
+            "openai",
+            GOOD["openai"] + '\ntemplate = "llama3"',
+            'given.toml:6: llm.endpoints[0].template: kind "openai" does not know it, only url, api_key_env and what '
+            "every kind knows",
+        ),
+        ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
+        ("bedrock", 'api_key_env = "KEY"', 'llm.endpoints[0].api_key_env: kind "bedrock" does not know it, only url, '),
+        ("tgi", 'url = "http://h"', 'given.toml:1: llm.endpoints[0].template: is missing: kind "tgi" needs it'),
+        ("grpc", 'template = "llama3"', 'llm.endpoints[0].url: is missing: kind "grpc" needs it'),
+        ("openai", "", "given.toml:1: llm.endpoints[0].url: is missing"),
+        ("openai", 'url = ""', "llm.endpoints[0]: url is missing"),
+        ("tgi", 'url = "http://h"\ntemplate = ""', 'template is missing: kind "tgi" needs it'),
+        ("openai", 'url = "grpc://h:1"', 'url must begin with http:// or https:// for kind "openai"'),
+        ("grpc", 'url = "ftp://h"\ntemplate = "llama3"', "llm.endpoints[0].url: must be an http:// or https:// addr"),
+        ("sagemaker", 'region = "Frankfurt"', "region must be an AWS region such as eu-central-1, or empty"),
+        ("sagemaker", 'payload = "vllm"', 'llm.endpoints[0].payload = "vllm": must be "auto", "tgi", '),
+        ("sagemaker", "bos = true", "bos is part of a template: set template, or leave it out"),
+        ("bedrock", 'template = "llama3"', 'template is for api "invoke": set api, or leave it out'),
+        ("bedrock", 'family = "llama"', 'family is for api "invoke": set api, or leave it out'),
+        (
+            "bedrock",
+            'api = "invoke"\nfamily = "anthropic"\ntemplate = "llama3"',
+            "template is for models that take a prompt, which Anthropic's do not: leave it out",
+        ),
+        (
+            "grpc",
+            GOOD["grpc"] + '\nbackend = "tensorrt_llm"\ndetails = true',
+            'details are known of backend "vllm" only: leave them out',
+        ),
+        ("vllm", GOOD["openai"], 'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or "bedrock"'),
+    ],
+)
+def test_what_is_wrong_is_one_line(kind: str, keys: str, told: str) -> None:
+    said = problem(kind, keys)
+    assert told in said
+    assert "\n" not in said
+
+
+def test_the_examples_in_the_documentation_are_of_every_kind_and_load() -> None:
+    page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    FILE.write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    endpoints = load_settings(FILE, {}, ()).settings.llm.endpoints
+    assert [endpoint.kind for endpoint in endpoints] == list(KINDS)
+
+
+def test_a_key_of_another_kind_is_refused_however_made() -> None:
+    with pytest.raises(ValueError, match='payload: kind "tgi" does not know it'):
+        EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", payload="tgi")
+
+
+def test_only_what_the_kind_knows_is_shown() -> None:
+    FILE.write_text(table("bedrock", GOOD["bedrock"]), encoding="utf-8")
+    shown = [row.key for row in render_effective(load_settings(FILE, {}, ()))]
+    assert "llm.endpoints[0].cache" in shown
+    assert "llm.endpoints[0].payload" not in shown

@@ -1,0 +1,433 @@
+"""Settings: what they may be, where they come from, and that file and documentation say the same."""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import config_texts
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import ConfigError, ConfigRow, Loaded, load_settings, render_effective
+from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, LlmSection, Settings, TurnSection
+from assistant.config.toml_lines import lines_of_keys
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory without settings."""
+    monkeypatch.chdir(tmp_path)
+
+
+def loaded(
+    text: str | bytes | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()
+) -> Loaded:
+    file = Path("given.toml")
+    file.write_bytes(text if isinstance(text, bytes) else (text or "").encode())
+    return load_settings(file, environ or {}, overrides)
+
+
+def problems(
+    text: str | bytes | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()
+) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as refused:
+        loaded(text, environ, overrides)
+    assert str(refused.value) == "\n".join(refused.value.problems)
+    return refused.value.problems
+
+
+ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\nmodel = "m"\n'
+
+# Defaults, the file and the documentation
+
+
+def test_the_defaults_are_what_others_build_on() -> None:
+    assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
+    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 40, 60.0, 10.0, 300)
+    assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
+    assert (DEFAULTS.stt.timeout_s, DEFAULTS.tts.timeout_s) == (3.0, 3.0)
+    assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed, DEFAULTS.tts.volume_dbfs) == ("", 1.0, -20.0)
+    assert (DEFAULTS.llm.first_token_timeout_s, DEFAULTS.llm.token_gap_timeout_s) == (8.0, 5.0)
+    assert (DEFAULTS.llm.connect_timeout_s, DEFAULTS.llm.max_history_turns) == (3.0, 20)
+    assert DEFAULTS.llm.endpoints == ()
+    assert (DEFAULTS.skills.enabled, DEFAULTS.skills.before_llm) == (True, True)
+    assert (DEFAULTS.trace.dir, DEFAULTS.trace.words) == (Path("traces"), False)
+    assert DEFAULTS.speaker.duck_db == -18.0
+
+
+def test_the_file_at_the_top_is_what_the_settings_say() -> None:
+    assert config_texts.CONFIG_FILE.read_text(encoding="utf-8") == config_texts.config_toml()
+
+
+def test_the_documentation_is_what_the_settings_say() -> None:
+    page = config_texts.DOCS_FILE.read_text(encoding="utf-8")
+    assert page == config_texts.docs_with(config_texts.markdown_tables(), page)
+
+
+def test_the_file_at_the_top_names_every_key_in_order_with_its_default() -> None:
+    table = tomllib.loads(config_texts.CONFIG_FILE.read_text(encoding="utf-8"))
+    assert [f"{section}.{name}" for section, keys in table.items() for name in keys] == list(KEYS)
+    assert load_settings(config_texts.CONFIG_FILE, {}, ()).settings == Settings()
+
+
+def test_its_commented_endpoints_work_when_uncommented() -> None:
+    lines = config_texts.CONFIG_FILE.read_text(encoding="utf-8").split("\n")
+    begin = lines.index("# [[llm.endpoints]]")
+    end = next(n for n in range(begin, len(lines)) if lines[n].startswith("[") or not lines[n])
+    found = loaded("\n".join(line.removeprefix("#").strip() for line in lines[begin:end]))
+    assert [endpoint.name for endpoint in found.settings.llm.endpoints] == ["local", "cloud"]
+    assert found.settings.llm.endpoints[1].api_key_env == "OPENAI_API_KEY"
+
+
+def test_every_key_of_the_sections_is_described() -> None:
+    fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(getattr(DEFAULTS, s))]
+    every = [*KEYS, "llm.endpoints", "tools.servers"]
+    assert every == sorted(fields, key=every.index)
+    for dotted, key in KEYS.items():
+        assert key.about.text.endswith("."), dotted
+        assert "\n" not in key.about.text
+        assert key.kind not in (int, float) or None not in (key.about.low, key.about.high), dotted
+
+
+@pytest.mark.parametrize("suffix", ["_ms", "_s", "_db", "_dbfs"])
+def test_units_in_names_are_the_units_told(suffix: str) -> None:
+    named = [(dotted, key) for dotted, key in KEYS.items() if dotted.endswith(suffix)]
+    assert named
+    assert {key.about.unit.lower() for _, key in named} == {suffix.removeprefix("_")}
+
+
+# Sources and their order
+
+
+def test_without_any_file_the_projects_own_is_read() -> None:
+    found = load_settings(None, {}, ())
+    assert found.settings == Settings()
+    assert found.file is not None
+    assert found.file.read_bytes() == config_texts.CONFIG_FILE.read_bytes()
+
+
+def test_the_working_directorys_file_goes_before_the_projects() -> None:
+    Path("config.toml").write_text('[turn]\nprofile = "eager"\n')
+    found = load_settings(None, {}, ())
+    assert (found.settings.turn.profile, found.file) == ("eager", Path("config.toml"))
+    assert found.origin["turn.profile"] == "config.toml:2"
+    assert found.origin["turn.hangover_ms"] == "default"
+
+
+def test_the_file_asked_for_goes_before_the_working_directorys() -> None:
+    Path("config.toml").write_text("[turn]\nhangover_ms = 200\n")
+    assert loaded("[turn]\nhangover_ms = 300\n").settings.turn.hangover_ms == 300
+
+
+def test_each_source_goes_before_the_one_below() -> None:
+    file = "[turn]\nhangover_ms = 200\npre_roll_ms = 200\nstuck_after_s = 20\n"
+    environ = {"REPARTEE_TURN_HANGOVER_MS": "300", "REPARTEE_TURN_PRE_ROLL_MS": "301", "PATH": "/bin"}
+    found = loaded(file, environ, ["turn.hangover_ms=400", "turn.hangover_ms=500"])
+    turn = found.settings.turn
+    assert (turn.hangover_ms, turn.pre_roll_ms, turn.stuck_after_s, turn.max_turn_s) == (500, 301, 20.0, 60.0)
+    keys = ("turn.hangover_ms", "turn.pre_roll_ms", "turn.stuck_after_s", "turn.max_turn_s")
+    environment = "environment REPARTEE_TURN_PRE_ROLL_MS"
+    assert [found.origin[key] for key in keys] == ["--set", environment, "given.toml:4", "default"]
+
+
+def test_flags_and_variables_read_every_type() -> None:
+    found = loaded(
+        "",
+        {"REPARTEE_TRACE_DIR": "/tmp/t", "REPARTEE_TRACE_WORDS": "TRUE", "REPARTEE_ASSISTANT_GREETING": "a = b"},
+        ["tts.speed=2", "skills.enabled=0", "turn.profile=patient"],
+    ).settings
+    assert (found.trace.dir, found.trace.words, found.assistant.greeting) == (Path("/tmp/t"), True, "a = b")
+    assert (found.tts.speed, found.skills.enabled, found.turn.profile) == (2.0, False, "patient")
+    assert isinstance(found.tts.speed, float)
+
+
+def test_every_key_has_a_variable_and_a_flag() -> None:
+    for dotted in KEYS:
+        section, name = dotted.split(".")
+        text = str(getattr(getattr(DEFAULTS, section), name))
+        variable = f"REPARTEE_{section}_{name}".upper()
+        assert loaded("", {variable: text}).origin[dotted] == f"environment {variable}"
+        assert loaded("", {}, [f"{dotted}={text}"]).origin[dotted] == "--set"
+
+
+def test_endpoints_from_the_environment_replace_the_files() -> None:
+    inline = '[{name = "far", url = "https://far.example/v1", model = "m2"}]'
+    found = loaded(ENDPOINT, {"REPARTEE_LLM_ENDPOINTS": inline})
+    assert [endpoint.name for endpoint in found.settings.llm.endpoints] == ["far"]
+    assert found.origin["llm.endpoints"] == "environment REPARTEE_LLM_ENDPOINTS"
+
+
+def test_windows_line_ends_and_byte_order_mark_are_read() -> None:
+    found = loaded(b"\xef\xbb\xbf[turn]\r\nhangover_ms = 300\r\n")
+    assert (found.settings.turn.hangover_ms, found.origin["turn.hangover_ms"]) == (300, "given.toml:2")
+
+
+def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
+    assert [TurnSection(p).hangover_in_use_ms for p in ("eager", "balanced", "patient")] == [250, 400, 700]
+    assert TurnSection("patient", hangover_ms=300).hangover_in_use_ms == 300
+
+
+# Refusals: one line each, with file and line, key, value, what is allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "[turn]\nhangover_ms = 50",
+            "given.toml:2: turn.hangover_ms = 50: must be 0 or a whole number from 100 to 3000 ms",
+        ),
+        (
+            "[turn]\nhangover_ms = 300.0",
+            "given.toml:2: turn.hangover_ms = 300.0: must be 0 or a whole number from 100 to 3000 ms",
+        ),
+        (
+            "[turn]\nhangover_ms = false",
+            "given.toml:2: turn.hangover_ms = false: must be 0 or a whole number from 100 to 3000 ms",
+        ),
+        ("[tts]\nspeed = nan", "given.toml:2: tts.speed = nan: must be a number from 0.5 to 2"),
+        ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
+        ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
+        ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto", "piper" or "espeak-ng"'),
+        (
+            '\n[turn]\nprofile = "hasty"',
+            'given.toml:3: turn.profile = "hasty": must be "eager", "balanced" or "patient"',
+        ),
+        ('[trace]\ndir = ""', 'given.toml:2: trace.dir = "": must be a folder\'s path'),
+        ("[trace]\nwords = 1", "given.toml:2: trace.words = 1: must be true or false"),
+        (
+            '[assistant]\nlanguage = "English"',
+            'given.toml:2: assistant.language = "English": must be a language code such as en or de',
+        ),
+        (
+            "[turn]\nhangover = 300",
+            "given.toml:2: turn.hangover: no such setting; did you mean turn.hangover_ms?",
+        ),
+        ("[turn]\nduck_db = -6", "given.toml:2: turn.duck_db: no such setting; did you mean speaker.duck_db?"),
+        ('language = "en"', "given.toml:1: language: no such setting; did you mean assistant.language?"),
+        ("[tutn]\na = 1", "given.toml:1: [tutn]: no such section; did you mean turn?"),
+        ("[zzz]", "given.toml:1: [zzz]: no such section"),
+        ("turn = 3", "given.toml:1: turn: must be a table, begun by a line [turn]"),
+        ("[[turn]]", "given.toml:1: turn: must be a table, begun by a line [turn]"),
+        (
+            "[llm]\nendpoints = 'x'",
+            "given.toml:2: llm.endpoints: must be a list of tables, each begun by a line [[llm.endpoints]]",
+        ),
+        ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
+        (
+            ENDPOINT + "kind = 'vllm'",
+            'given.toml:5: llm.endpoints[0].kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or '
+            '"bedrock"',
+        ),
+        (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
+        (
+            ENDPOINT + ENDPOINT,
+            'given.toml:6: llm.endpoints[1].name = "near": taken; each endpoint needs its own name',
+        ),
+        (
+            ENDPOINT.replace("near", "auto"),
+            'given.toml:2: llm.endpoints[0].name = "auto": a word of --llm; give the endpoint another name',
+        ),
+        (
+            ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
+            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, if any, a port from 1 to 65535",
+        ),
+        ("[turn]\n'a\\nb' = 3", "given.toml: turn.a\\nb: no such setting"),
+        ('[turn]\n"a\\nb" = 3', "given.toml: turn.a b: no such setting"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_one_line(text: str, line: str) -> None:
+    assert problems(text) == (line,)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("[turn]\nhangover_ms 3\n", ":2", "Expected '='"),
+        ("[turn]\n[turn]\n", ":2", "Cannot declare"),
+        ("a = " + "9" * 5000, "", "digits"),
+        ("a = " + "[" * 50_000, "", "nested too deeply"),
+    ],
+)
+def test_broken_toml_is_told_with_its_line(text: str, line: str, what: str) -> None:
+    (problem,) = problems(text)
+    assert problem.startswith(f"given.toml{line}: not valid TOML: ")
+    assert what in problem
+
+
+def test_all_problems_of_a_file_are_told_together() -> None:
+    told = problems("[turn]\nhangover_ms = 1\nprofile = 2\n[tts]\nspeed = 9\n" + ENDPOINT.replace("name", "nme"))
+    places = [problem.split(": ", 2)[:2] for problem in told]
+    assert places == [
+        ["given.toml:2", "turn.hangover_ms = 1"],
+        ["given.toml:3", "turn.profile = 2"],
+        ["given.toml:5", "tts.speed = 9"],
+        ["given.toml:7", "llm.endpoints[0].nme"],
+        ["given.toml:6", "llm.endpoints[0].name"],
+    ]
+
+
+@pytest.mark.parametrize("missing", ["name", "url", "model"])
+def test_an_endpoint_needs_name_url_and_model(missing: str) -> None:
+    kept = [line for line in ENDPOINT.split("\n") if not line.startswith(missing)]
+    assert problems("\n".join(kept)) == (f"given.toml:1: llm.endpoints[0].{missing}: is missing",)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for file, why in [(tmp_path / "no.toml", "No such file or directory"), (tmp_path, "Is a directory")]:
+        with pytest.raises(ConfigError) as refused:
+            load_settings(file, {}, ())
+        assert str(refused.value) == f"{file}: cannot be read ({why}); name another file with --config"
+
+
+def test_a_file_of_another_encoding_or_size_is_refused() -> None:
+    assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file in that encoding",)
+    (problem,) = problems(b"#" * (1 << 20) + b"\n")
+    assert "larger than 1 MiB" in problem
+
+
+@pytest.mark.parametrize(
+    ("environ", "line"),
+    [
+        (
+            {"REPARTEE_TURN_HANGOVR_MS": "300"},
+            "environment REPARTEE_TURN_HANGOVR_MS: no such setting; did you mean REPARTEE_TURN_HANGOVER_MS?",
+        ),
+        (
+            {"REPARTEE_TURN_HANGOVER_MS": "soon"},
+            'REPARTEE_TURN_HANGOVER_MS = "soon": must be 0 or a whole number from 100 to 3000 ms',
+        ),
+        ({"REPARTEE_TRACE_WORDS": "yes"}, 'REPARTEE_TRACE_WORDS = "yes": must be true or false'),
+        (
+            {"REPARTEE_LLM_ENDPOINTS": "near"},
+            'REPARTEE_LLM_ENDPOINTS: must be a list as TOML writes it: [{name = "…", url = "https://…", model = "…"}]',
+        ),
+        (
+            {"REPARTEE_LLM_ENDPOINTS": '[{name = "n", model = "m"}]'},
+            "REPARTEE_LLM_ENDPOINTS: llm.endpoints[0].url: is missing",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_one_line(environ: Mapping[str, str], line: str) -> None:
+    assert problems("", environ) == (line,)
+
+
+@pytest.mark.parametrize(
+    ("flag", "line"),
+    [
+        ("turn.profile", "--set: must be section.key=value, as in --set turn.profile=eager"),
+        ("turn.profil=eager", "--set turn.profil: no such setting; did you mean turn.profile?"),
+        ("tts.speed=inf", '--set tts.speed = "inf": must be a number from 0.5 to 2'),
+        ("tts.voice=\0", None),
+    ],
+)
+def test_what_is_wrong_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
+    (problem,) = problems("", {}, [flag])
+    assert line is None or problem == line
+
+
+def test_sections_refuse_bad_values_however_made() -> None:
+    with pytest.raises(ValueError, match="hangover_ms must be 0 or"):
+        TurnSection(hangover_ms=50)
+    with pytest.raises(ValueError, match="max_tokens must be"):
+        LlmSection(max_tokens=0)
+    near = EndpointSection(name="near", url="http://localhost:1", model="m")
+    with pytest.raises(ValueError, match='two are named "near"'):
+        LlmSection(endpoints=(near, near))
+
+
+# Secrets
+
+SECRET = "sk-live-0123456789"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[llm]\napi_key = "{SECRET}"',
+        f'[assistant]\ntoken = "{SECRET}"',
+        f'api_key = "{SECRET}"',
+        f'{ENDPOINT}api_key = "{SECRET}"',
+        f'{ENDPOINT}OPENAI_API_KEY = "{SECRET}"',
+    ],
+)
+def test_a_secret_in_the_file_is_sent_to_the_environment(text: str) -> None:
+    (problem,) = problems(text)
+    assert "name that variable in api_key_env" in problem
+    assert SECRET not in problem
+
+
+def test_no_refusal_repeats_a_secret() -> None:
+    told = [
+        *problems(f'{ENDPOINT}api_key_env = "{SECRET}"'),
+        *problems(ENDPOINT.replace("127.0.0.1", f"user:{SECRET}@127.0.0.1")),
+        *problems("", {"REPARTEE_LLM_API_KEY": SECRET}),
+        *problems("", {"REPARTEE_LLM_ENDPOINTS": f'[{{api_key = "{SECRET}"'}),
+        *problems("", {}, [f"llm.api_key={SECRET}"]),
+        *problems("", {}, [SECRET]),
+    ]
+    assert len(told) == 6
+    assert SECRET not in "".join(told)
+
+
+def test_variables_that_hold_keys_are_no_unknown_settings() -> None:
+    environ = {"REPARTEE_NEAR_KEY": SECRET, "REPARTEE_TOKEN": SECRET}
+    found = loaded(ENDPOINT + 'api_key_env = "REPARTEE_NEAR_KEY"', environ)
+    assert found.keys_at_hand == {"REPARTEE_NEAR_KEY"}
+    assert problems(ENDPOINT, environ)[0].startswith("environment REPARTEE_NEAR_KEY: ")
+
+
+# What is shown
+
+
+def test_every_setting_is_shown_with_value_and_origin() -> None:
+    rows = render_effective(loaded("[turn]\nhangover_ms = 300\n", {}, ["tts.voice=a\nb"]))
+    assert [row.key for row in rows if row.key not in {"llm.endpoints", "tools.servers"}] == list(KEYS)
+    shown = {row.key: (row.value, row.origin) for row in rows}
+    assert shown["turn.hangover_ms"] == ("300", "given.toml:2")
+    assert shown["turn.profile"] == ('"balanced"', "default")
+    assert shown["tts.voice"] == ('"a\\u000ab"', "--set")
+    assert shown["trace.words"] == ("false", "default")
+    assert shown["llm.endpoints"] == ("[]", "default")
+
+
+@pytest.mark.parametrize(("environ", "state"), [({"K": SECRET}, "(set)"), ({"K": ""}, "(not set)"), ({}, "(not set)")])
+def test_endpoints_are_shown_without_their_keys(environ: Mapping[str, str], state: str) -> None:
+    text = ENDPOINT.replace("/v1", f"/v1?key={SECRET}") + 'api_key_env = "K"'
+    rows = render_effective(loaded(text, environ))
+    shown = {row.key: row.value for row in rows}
+    assert shown["llm.endpoints[0].api_key_env"] == f'"K" {state}'
+    assert shown["llm.endpoints[0].url"] == '"http://127.0.0.1:8000/v1?…"'
+    assert SECRET not in str(rows)
+
+
+def rows_or_problems(overrides: Sequence[str]) -> list[ConfigRow] | ConfigError:
+    try:
+        return render_effective(load_settings(config_texts.CONFIG_FILE, {}, overrides))
+    except ConfigError as refused:
+        return refused
+
+
+@given(st.dictionaries(st.sampled_from([k for k in KEYS if k != "trace.dir"]), st.text(max_size=30)))
+def test_any_text_is_a_setting_or_a_refusal_of_one_line(texts: dict[str, str]) -> None:
+    found = rows_or_problems([f"{dotted}={text}" for dotted, text in texts.items()])
+    if isinstance(found, ConfigError):
+        assert 1 <= len(found.problems) <= len(texts)
+        assert str(found).splitlines() == list(found.problems)
+    else:
+        assert {row.key for row in found if row.origin == "--set"} == set(texts)
+        for row in found:
+            assert tomllib.loads(f"v = {row.value}")
+
+
+# Lines
+
+
+def test_lines_are_told_only_where_they_are_sure() -> None:
+    text = 'x = 1\n[a]\ns = """\n[b]\ny = 2\n"""\nz = 3\n"q" = 4\n[[l.e]]\nn = 1\n[[l.e]]\nn = 2\n'
+    assert lines_of_keys(text) == {
+        "x": 1, "a": 2, "a.s": 3, "a.z": 7, "l.e": 9, "l.e[0]": 9, "l.e[0].n": 10, "l.e[1]": 11, "l.e[1].n": 12,
+    }  # fmt: skip

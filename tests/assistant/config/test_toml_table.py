@@ -1,0 +1,79 @@
+"""A table as the value of one setting."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.config.toml_table import DEEPEST, LONGEST, Headers, Parameters
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS.filter(bool), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXTS.filter(bool), VALUES, max_size=4))
+def test_what_is_spelled_is_read_as_the_same(raw: dict[str, object]) -> None:
+    try:
+        table = Parameters.of(raw)
+    except ValueError:
+        assert len(str(raw)) > LONGEST or depth(raw) > DEEPEST
+        return
+    assert table.values == raw
+    assert Parameters.read(str(table)) == table
+    assert tomllib.loads(f"x = {table}") == {"x": raw}
+    assert "\n" not in str(table)
+
+
+def depth(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+
+@pytest.mark.parametrize(
+    "text", ['"x"', "3", "[]", "{ a = inf }", "{ a = nan }", "{ a = 2026-01-01 }", '{ "" = 1 }', "{ a = ", "{} b = 1"]
+)
+def test_what_no_request_can_carry_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a table of texts, numbers"):
+        Parameters.read(text)
+
+
+def test_a_table_has_a_bound() -> None:
+    with pytest.raises(ValueError, match="4000 characters at most"):
+        Parameters.of({"a": "x" * LONGEST})
+
+
+def test_tables_are_compared_and_hashed_by_what_is_in_them() -> None:
+    assert Parameters.of({"a": [1]}) == Parameters.read("{a = [1]}")
+    assert hash(Parameters.of({"a": [1]})) == hash(Parameters.of({"a": [1]}))
+    assert Parameters.of({"a": 1}) != Parameters.of({"a": 2})
+
+
+def test_variables_are_filled_in_and_values_never_shown() -> None:
+    headers = Headers.of({"api-key": "${MY_KEY}", "x-team": "voice $5 {x}", "x-both": "${A} ${MY_KEY}"})
+    assert headers.variables == ("MY_KEY", "A")
+    assert headers.shown == "api-key (MY_KEY), x-team, x-both (A, MY_KEY)"
+    filled = headers.filled({"MY_KEY": "secret\n", "A": "b"})
+    assert filled == {"api-key": "secret", "x-team": "voice $5 {x}", "x-both": "b secret"}
+    for environ in ({"MY_KEY": "s"}, {"MY_KEY": "s", "A": " "}):
+        with pytest.raises(KeyError, match="A"):
+            headers.filled(environ)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{"a": 1}, {"a b": "x"}, {"a": ""}, {"a": "x\ny"}, {"a": "é"}, {"": "x"}, {"a": " x"}, {"a": ["x"]}, {"a:": "x"}],
+)
+def test_headers_that_http_cannot_carry_are_refused_without_showing_them(raw: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="must be a table of texts, as in") as refused:
+        Headers.of(raw)
+    assert "é" not in str(refused.value)
+
+
+def test_one_header_has_one_value() -> None:
+    with pytest.raises(ValueError, match="each name once"):
+        Headers.of({"X-Team": "a", "x-team": "b"})

@@ -1,0 +1,110 @@
+"""The servers of tools in the configuration: what they may be, what is shown of them, and what is no secret's place."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from assistant.config.loading import ConfigError, Loaded, load_settings, render_effective
+from assistant.config.settings import Settings
+from assistant.config.tool_settings import ToolServerSection, ToolsSection
+from assistant.derived_settings import session_settings, tool_settings
+
+SECRET = "hunter2"
+
+
+def loaded(text: str, tmp_path: Path, environ: Mapping[str, str] | None = None) -> Loaded:
+    file = tmp_path / "given.toml"
+    file.write_text(text)
+    return load_settings(file, environ or {}, ())
+
+
+def problems(text: str, tmp_path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as refused:
+        loaded(text, tmp_path)
+    return [problem.removeprefix(f"{tmp_path}{os.sep}") for problem in refused.value.problems]
+
+
+PROGRAM = '[[tools.servers]]\nname = "notes"\ncommand = "notes --folder \'my notes\'"\nenv = "REPARTEE_NOTES HOME"\n'
+ADDRESS = '[[tools.servers]]\nname = "home"\nurl = "https://h/mcp?key=hunter2"\ntoken_env = "HOME_TOKEN"\n'
+
+
+def test_a_program_and_an_address(tmp_path: Path) -> None:
+    found = loaded(PROGRAM + ADDRESS, tmp_path, {"REPARTEE_NOTES": SECRET, "HOME_TOKEN": SECRET})
+    notes, home = found.settings.tools.servers
+    assert notes.argv == ["notes", "--folder", "my notes"]
+    assert notes.variables == ("REPARTEE_NOTES", "HOME")
+    assert home.variables == ("HOME_TOKEN",)
+    assert found.keys_at_hand == {"REPARTEE_NOTES", "HOME_TOKEN"}
+    shown = {row.key: row.value for row in render_effective(found)}
+    assert shown["tools.servers[0].env"] == '"REPARTEE_NOTES HOME" (not set: HOME)'
+    assert shown["tools.servers[1].token_env"] == '"HOME_TOKEN" (set)'
+    assert shown["tools.servers[1].url"] == '"https://h/mcp?…"'
+    assert shown["tools.servers[0].command"] == '"notes …"'
+    assert SECRET not in str(shown)
+
+
+def test_without_any_that_is_shown(tmp_path: Path) -> None:
+    found = {row.key: (row.value, row.origin) for row in render_effective(loaded("", tmp_path))}
+    assert found["tools.servers"] == ("[]", "default")
+
+
+def test_the_environment_may_name_them() -> None:
+    inline = '[{name = "notes", command = "notes"}]'
+    found = load_settings(Path(os.devnull), {"REPARTEE_TOOLS_SERVERS": inline}, ())
+    assert found.settings.tools.servers == (ToolServerSection(name="notes", command="notes"),)
+    assert found.origin["tools.servers"] == "environment REPARTEE_TOOLS_SERVERS"
+
+
+A = "[[tools.servers]]\nname = 'a'\n"
+EITHER = "1: tools.servers[0]: must have either a command or a url"
+ADDRESSES = "must be an http:// or https:// address without a user name or password, or empty"
+WRONG = [
+    ("[tools]\nservers = 3\n", "2: tools.servers: must be a list of tables, each begun by a line [[tools.servers]]"),
+    ("[[tools.servers]]\nurl = 'http://h/mcp'\n", "1: tools.servers[0].name: is missing"),
+    (
+        "[[tools.servers]]\nname = 'a b'\ncommand = 'c'\n",
+        '2: tools.servers[0].name = "a b": must be 1 to 31 letters, digits and -',
+    ),
+    (A, EITHER),
+    (f"{A}command = 'c'\nurl = 'http://h'\n", EITHER),
+    (f"{A}url = 'http://h'\nenv = 'E'\n", "1: tools.servers[0]: env is for a command, and token_env for a url"),
+    (f'{A}command = "\'c"\n', "1: tools.servers[0]: command must have a closing quote for each opening one"),
+    (
+        f"{A}url = 'http://h:0/'\n",
+        "1: tools.servers[0]: url must be an address with a host and, if any, a port from 1 to 65535",
+    ),
+    (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
+    (f"{A}command = 'c'\nargs = []\n", "4: tools.servers[0].args: no such setting"),
+    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": taken; each server needs its own name'),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG)
+def test_what_is_wrong_is_said_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+    assert problems(text, tmp_path) == [f"given.toml:{problem}"]
+
+
+def test_two_of_one_name_are_refused_however_they_are_made() -> None:
+    one = ToolServerSection(name="a", command="c")
+    with pytest.raises(ValueError, match='two are named "a"'):
+        ToolsSection(servers=(one, one))
+
+
+@pytest.mark.parametrize(
+    ("section", "language", "moment"),
+    [
+        (ToolsSection(), "en-GB", "One moment."),
+        (ToolsSection(), "de", "Einen Moment."),
+        (ToolsSection(moment="Attendez."), "fr", "Attendez."),
+        (ToolsSection(), "it", ""),
+        (ToolsSection(moment_after_s=0), "en", ""),
+    ],
+)
+def test_a_moment_is_asked_for_in_the_conversations_language(section: ToolsSection, language: str, moment: str) -> None:
+    plain = Settings()
+    assistant = type(plain.assistant)(language=language)
+    settings = Settings(assistant=assistant, tools=section)
+    assert tool_settings(settings).moment == moment
+    assert session_settings(settings).tools == tool_settings(settings)

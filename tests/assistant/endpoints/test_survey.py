@@ -1,0 +1,136 @@
+"""`repartee endpoints`: who is configured, who is there, and what is said about it."""
+
+import asyncio
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from llm_server import Wait, serving, status
+from rich.console import Console
+
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import Loaded
+from assistant.config.settings import DEFAULTS, LlmSection, Settings
+from assistant.endpoints import probe as endpoint_probe
+from assistant.endpoints.figures import Measured
+from assistant.endpoints.survey import Survey, next_steps, show, survey
+from llm.discovery import UNKNOWN, FoundServer
+
+CLOSED = "http://127.0.0.1:9/v1"
+LIST = {"object": "list", "data": [{"id": "llama3.2:latest", "owned_by": "library"}, {"id": "bge-m3"}]}
+
+
+def loaded(*endpoints: EndpointSection) -> Loaded:
+    settings = Settings(llm=LlmSection(endpoints=endpoints)) if endpoints else DEFAULTS
+    return Loaded(settings, {}, Path("mine.toml"), frozenset())
+
+
+def endpoint(name: str, url: str, model: str = "llama3.2", key: str = "") -> EndpointSection:
+    return EndpointSection(name=name, url=url, model=model, api_key_env=key)
+
+
+def shown(seen: Survey) -> str:
+    screen = io.StringIO()
+    show(seen, Path("mine.toml"), Path("mine.toml"), Console(file=screen, width=160))
+    return screen.getvalue()
+
+
+def test_configured_and_found_are_asked_and_shown() -> None:
+    async def run() -> Survey:
+        async with serving() as one, serving() as locked:
+            one.models, locked.models = status(200, LIST), status(401, {"error": "no"})
+            ports = [int(server.url.removesuffix("/v1").rpartition(":")[2]) for server in (one, locked)]
+            everybody = loaded(
+                endpoint("good", one.url),
+                endpoint("typo", one.url, "lama"),
+                endpoint("down", CLOSED),
+                endpoint("closed", locked.url),
+                endpoint("wrong", locked.url, key="KEY"),
+                endpoint("unset", locked.url, key="OTHER"),
+            )
+            environ: Mapping[str, str] = {"KEY": "k"}
+            return await survey(everybody, environ, ports=ports)
+
+    seen = asyncio.run(run())
+    assert [server.name for server in seen.found] == ["Ollama", UNKNOWN]
+    states = {check.endpoint.name: check for check in seen.configured}
+    assert states["good"].problem == ""
+    assert states["good"].state.startswith("answers in ")
+    assert states["typo"].problem == "typo: its models are llama3.2:latest; correct model"
+    assert "refuses connections: start the server" in states["down"].problem
+    assert states["closed"].problem == "closed: wants a key: name the variable that holds it as its api_key_env"
+    assert states["wrong"].problem == "wrong: wants another key: correct KEY"
+    assert states["unset"].problem == "unset: the environment variable OTHER is not set; put the key there"
+    screen = shown(seen)
+    assert "configured (mine.toml)" in screen
+    assert "found on localhost" in screen
+    for check in seen.configured:
+        assert check.problem in screen
+
+
+def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
+
+    async def run() -> Survey:
+        async with serving() as one:
+            one.models = (Wait(30),)
+            return await survey(loaded(endpoint("slow", one.url)), {}, ports=[])
+
+    (check,) = asyncio.run(run()).configured
+    assert check.state == "no answer"
+    assert "did not answer within 0.3 s" in check.problem
+
+
+def test_nothing_at_all_says_what_to_start() -> None:
+    screen = shown(Survey((), (), (8000, 1234)))
+    assert "no endpoint is configured (mine.toml)" in screen
+    assert "no server of language models on localhost (ports 8000, 1234)" in screen
+    assert "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere" in screen
+    assert "until then the built-in skills answer" in screen
+
+
+def server(name: str, port: int, *models: str, needs_key: bool = False) -> FoundServer:
+    return FoundServer(name, f"http://127.0.0.1:{port}/v1", models, 2.0, needs_key)
+
+
+def test_the_next_step_is_a_command() -> None:
+    found = (server("Ollama", 11434, "a", "b"), server("vLLM", 8000, "m"), server(UNKNOWN, 8080, needs_key=True))
+    assert next_steps(Survey((), found, ()), None) == [
+        "add it: repartee endpoints add ollama --model MODEL",
+        "add it: repartee endpoints add vllm",
+        "add it: repartee endpoints add local-8080 --api-key-env VARIABLE (the variable holds its key)",
+        "or only once: repartee demo --llm auto",
+        "until then the built-in skills answer",
+    ]
+
+
+def test_what_is_configured_already_is_not_offered_again() -> None:
+    check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ()), None) == ["next: repartee demo"]
+
+
+def test_every_command_names_the_file_that_was_asked_for() -> None:
+    file = Path("my own.toml")
+    check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    found = (server("Ollama", 11434, "a"), server(UNKNOWN, 8080, needs_key=True))
+    lines = [step for seen in (Survey((check,), found, ()), Survey((), found, ())) for step in next_steps(seen, file)]
+    lines += next_steps(Survey((), (), ()), file)
+    commands = [line for line in lines if "repartee " in line]
+    assert len(commands) == 7
+    assert all("--config 'my own.toml'" in command for command in commands)
+
+
+def test_a_server_without_a_chat_model_is_told_what_it_lacks() -> None:
+    assert next_steps(Survey((), (server("Ollama", 11434),), ()), None)[0] == (
+        "Ollama at http://127.0.0.1:11434/v1 has no model: load a chat model there, then add it"
+    )
+
+
+def test_a_key_in_the_address_is_not_shown() -> None:
+    check = Measured(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
+    assert "hush" not in shown(Survey((check,), (), ()))
+
+
+def test_names_of_models_are_no_markup() -> None:
+    assert "[red]x[/red]" in shown(Survey((), (server("vLLM", 8000, "[red]x[/red]"),), ()))

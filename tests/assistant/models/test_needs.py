@@ -1,0 +1,317 @@
+"""What a configuration needs, and what of it lies on this disk."""
+
+from pathlib import Path
+
+import faster_whisper.utils
+import pytest
+
+from assistant.models.catalogue import (
+    FALLBACKS,
+    MODELS,
+    SMART_TURN,
+    VOICE_OF_LANGUAGE,
+    named,
+    piper_voice,
+)
+from assistant.models.needs import (
+    Need,
+    at_hand,
+    folder_of,
+    installed,
+    is_path,
+    is_piper_voice,
+    missing,
+    needed,
+    rows,
+    size_text,
+)
+
+WHISPER_FILES = ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+def write(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(b"x")
+    return folder
+
+
+def needs_of(
+    language: str = "en",
+    stt_engine: str = "auto",
+    stt_model: str = "base.en",
+    tts_engine: str = "auto",
+    voice: str = "",
+) -> list[tuple[str, str]]:
+    wanted = needed(language=language, stt_engine=stt_engine, stt_model=stt_model, tts_engine=tts_engine, voice=voice)
+    return [(need.kind, need.name) for need in wanted if need.kind != "smart-turn"]
+
+
+# ---- the catalogue ----
+
+
+def test_whisper_models_lie_where_faster_whisper_looks_for_them() -> None:
+    ours = {name: model.repository for name, model in MODELS.items() if model.kind == "whisper"}
+    assert set(ours) == {"tiny", "tiny.en", "base", "base.en", "small", "small.en", "large-v3-turbo"}
+    assert ours == {name: faster_whisper.utils._MODELS[name] for name in ours}
+
+
+def test_every_model_is_described_whole() -> None:
+    for name, model in MODELS.items():
+        assert model.name == name
+        assert model.licence
+        assert model.size_mb
+        assert model.kind in FALLBACKS
+        assert len({file.name for file in model.files}) == len(model.files)
+        assert all(file.name and "/" not in file.name for file in model.files)
+    assert SMART_TURN.files[0].sha256
+
+
+def test_the_documentation_has_the_same_models() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+    rows_there = [line for line in text.splitlines() if line.startswith("| `") and line.count("|") == 6]
+    assert rows_there == [
+        f"| `{model.name}` | {model.repository} | {size_text(model.size_mb or 0)} "
+        f"| {', '.join(model.languages) or 'many'} | {model.licence} |"
+        for model in MODELS.values()
+    ]
+
+
+def test_the_voice_of_a_language_speaks_it() -> None:
+    for language, name in VOICE_OF_LANGUAGE.items():
+        assert MODELS[name].covers(language)
+    assert not MODELS["base.en"].covers("de")
+    assert MODELS["base"].covers("de")
+    assert MODELS["base.en"].covers("en-GB")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("it_IT-riccardo-x_low", "it/it_IT/riccardo/x_low/it_IT-riccardo-x_low.onnx"),
+        ("en_GB-northern_english_male-medium", "en/en_GB/northern_english_male/medium/"),
+        ("en_US-libritts_r-medium", "en/en_US/libritts_r/medium/en_US-libritts_r-medium.onnx"),
+    ],
+)
+def test_any_voice_of_the_hub_is_known_by_its_name(name: str, path: str) -> None:
+    voice = named(name)
+    assert voice is not None
+    assert voice.files[-1].path.startswith(path)
+    assert voice.languages == (name.partition("_")[0],)
+
+
+@pytest.mark.parametrize(
+    "name", ["en-us", "base.en", "en_US-lessac", "en_US-lessac-huge", "../en_US-x-low", "en_US-a/b-low"]
+)
+def test_what_is_no_voices_name_is_none(name: str) -> None:
+    assert piper_voice(name) is None
+
+
+# ---- what is needed ----
+
+
+def test_a_configuration_needs_the_models_of_its_engines() -> None:
+    assert needs_of() == [("whisper", "base.en"), ("piper", "en_US-ljspeech-medium")]
+    assert needs_of(stt_engine="pocketsphinx", tts_engine="espeak-ng") == []
+    assert needs_of(stt_engine="faster-whisper", stt_model="./mine", tts_engine="espeak-ng") == [("whisper", "./mine")]
+
+
+def test_the_voice_is_the_configured_one_or_one_of_the_language() -> None:
+    assert needs_of("de-AT", stt_engine="pocketsphinx") == [("piper", "de_DE-thorsten-medium")]
+    assert needs_of("de", stt_engine="pocketsphinx", voice="de_DE-eva_k-x_low") == [("piper", "de_DE-eva_k-x_low")]
+    assert needs_of("de", stt_engine="pocketsphinx", voice="~/v/eva.onnx") == [("piper", "~/v/eva.onnx")]
+
+
+def test_a_voice_of_espeak_needs_nothing() -> None:
+    assert needs_of(stt_engine="pocketsphinx", voice="en-us") == []
+
+
+def test_piper_without_a_voice_for_the_language_says_so() -> None:
+    assert needs_of("fi", stt_engine="pocketsphinx") == []
+    wanted = needed(language="fi", stt_engine="pocketsphinx", stt_model="", tts_engine="piper", voice="")
+    assert missing(wanted[0]).startswith("missing: tts.voice is empty; known are en_US-ljspeech-medium, ")
+
+
+@pytest.mark.parametrize(
+    "name", ["./base", "~/base", "/models/base", "my/models/base", "a/voice.onnx", "voice.onnx", "."]
+)
+def test_paths_are_told_from_names(name: str) -> None:
+    assert is_path(name)
+    assert is_piper_voice(name)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "en-us", "", "owner/name"])
+def test_names_are_told_from_paths(name: str) -> None:
+    assert not is_path(name)
+
+
+# ---- what is at hand ----
+
+
+def cache(home: Path, commit: str, *names: str) -> Path:
+    return write(home / "hf" / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / commit, *names)
+
+
+def test_nothing_is_at_hand_on_a_fresh_machine() -> None:
+    assert [name for name, model in MODELS.items() if installed(model)] == []
+
+
+def test_a_model_that_another_program_fetched_is_at_hand(home: Path) -> None:
+    snapshot = cache(home, "b" * 40, *WHISPER_FILES)
+    assert at_hand(Need("base.en", "whisper", "")) == snapshot
+
+
+def test_the_revision_of_the_cache_comes_first(home: Path) -> None:
+    cache(home, "a" * 40, *WHISPER_FILES)
+    snapshot = cache(home, "b" * 40, *WHISPER_FILES)
+    write(snapshot.parents[1] / "refs")
+    (snapshot.parents[1] / "refs" / "main").write_text(f"{'b' * 40}\n")
+    assert at_hand(Need("base.en", "whisper", "")) == snapshot
+
+
+@pytest.mark.parametrize("lacking", WHISPER_FILES)
+def test_a_model_that_lacks_a_file_is_not_at_hand(home: Path, lacking: str) -> None:
+    cache(home, "a" * 40, *(name for name in WHISPER_FILES if name != lacking))
+    assert at_hand(Need("base.en", "whisper", "")) is None
+
+
+def test_an_empty_file_or_a_dangling_link_is_no_file(home: Path) -> None:
+    snapshot = cache(home, "a" * 40, *WHISPER_FILES)
+    (snapshot / "model.bin").write_bytes(b"")
+    assert at_hand(Need("base.en", "whisper", "")) is None
+    (snapshot / "model.bin").unlink()
+    (snapshot / "model.bin").symlink_to("../../blobs/gone")
+    assert at_hand(Need("base.en", "whisper", "")) is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "place"),
+    [
+        ("HF_HUB_CACHE", "cache", "cache"),
+        ("HUGGINGFACE_HUB_CACHE", "cache", "cache"),
+        ("HF_HOME", "home", "home/hub"),
+        ("XDG_CACHE_HOME", "xdg", "xdg/huggingface/hub"),
+    ],
+)
+def test_the_cache_lies_where_huggingface_hub_has_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, place: str
+) -> None:
+    monkeypatch.delenv("HF_HOME")
+    monkeypatch.setenv(variable, str(home / value))
+    assert folder_of("whisper") == home / place
+
+
+def test_a_voice_needs_its_json_but_not_its_card(home: Path) -> None:
+    need = Need("en_US-amy-medium", "piper", "")
+    folder = write(home / "data" / "repartee" / "voices", "en_US-amy-medium.onnx")
+    assert at_hand(need) is None
+    write(folder, "en_US-amy-medium.onnx.json")
+    assert at_hand(need) == folder / "en_US-amy-medium.onnx"
+
+
+def test_a_file_of_another_size_is_not_the_one_that_is_known(home: Path) -> None:
+    write(home / "data" / "repartee" / "turns", "smart-turn-v3.2-cpu.onnx")
+    assert installed(SMART_TURN) is None
+
+
+def test_a_path_stands_for_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(home / "mine", "config.json", "tokenizer.json", "model.bin")
+    voice = write(home / "mine", "eva.onnx", "eva.onnx.json") / "eva.onnx"
+    monkeypatch.setenv("HOME", str(home))
+    assert at_hand(Need(str(folder), "whisper", "")) == folder
+    assert at_hand(Need("~/mine/eva.onnx", "piper", "")) == voice
+    assert at_hand(Need(str(voice), "smart-turn", "")) == voice
+
+
+def test_a_folder_comes_before_a_repository_of_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need = Need("mine/base", "whisper", "speech to text", "stt.model")
+    assert missing(need) == "missing: repartee models pull mine/base"
+    snapshot = write(home / "hf/hub/models--mine--base/snapshots/x", "config.json", "tokenizer.json", "model.bin")
+    assert at_hand(need) == snapshot
+    monkeypatch.chdir(home)
+    write(home / "mine" / "base", "config.json", "tokenizer.json", "model.bin")
+    assert at_hand(need) == Path("mine/base")
+
+
+def test_what_a_path_lacks_is_named(home: Path) -> None:
+    folder = write(home / "mine", "config.json", "tokenizer.json", "eva.onnx")
+    assert missing(Need(str(folder), "whisper", "", "stt.model")) == (
+        f"missing: {folder} lacks model.bin; correct stt.model"
+    )
+    voice = folder / "eva.onnx"
+    assert missing(Need(str(voice), "piper", "", "tts.voice")) == (
+        f"missing: {voice} lacks eva.onnx.json; correct tts.voice"
+    )
+    assert missing(Need(f"{home}/none", "whisper", "", "stt.model")) == (
+        f"missing: there is no {home}/none; correct stt.model"
+    )
+
+
+def test_a_model_of_another_kind_is_unknown() -> None:
+    need = Need("en_US-amy-medium", "whisper", "speech to text", "stt.model")
+    assert need.model is None
+    assert at_hand(need) is None
+    assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("base.en", "base"),
+        ("small.en", "small"),
+        ("medium.en", "medium"),
+        ("distil-small.en", "base"),
+        ("a/b.en", "base"),
+    ],
+)
+def test_a_model_for_english_is_not_at_hand_in_another_language(home: Path, name: str, instead: str) -> None:
+    cache(home, "a" * 40, *WHISPER_FILES)
+    (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
+    assert at_hand(need) is None
+    assert missing(need) == (
+        f'missing: {name} knows English only: set stt.model = "{instead}", then repartee models pull {instead}'
+    )
+
+
+def test_a_model_of_many_languages_is_at_hand_in_each(home: Path) -> None:
+    folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
+    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base", tts_engine="auto", voice="")
+    assert at_hand(need) == folder
+
+
+# ---- the list ----
+
+
+def test_the_list_has_what_is_needed_and_what_is_at_hand(home: Path) -> None:
+    snapshot = cache(home, "a" * 40, *WHISPER_FILES)
+    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    lines = rows(wanted)
+    assert [(line.name, line.at_hand, line.needed) for line in lines] == [
+        ("small.en", False, True),
+        ("en_US-ljspeech-medium", False, True),
+        ("smart-turn-v3.2", False, True),
+        ("base.en", True, False),
+    ]
+    assert lines[0].where == "missing: repartee models pull small.en"
+    assert (lines[0].size, lines[0].licence, lines[0].purpose) == ("486 MB", "MIT", "speech to text")
+    assert (lines[3].where, lines[3].purpose) == (str(snapshot), "")
+
+
+def test_the_whole_list_has_every_model_once() -> None:
+    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    names = [line.name for line in rows(wanted, everything=True)]
+    assert sorted(names) == sorted(MODELS)
+
+
+@pytest.mark.parametrize(("size_mb", "text"), [(8.7, "8.7 MB"), (148, "148 MB"), (63.2, "63 MB"), (1620, "1.6 GB")])
+def test_sizes_are_rounded_as_people_read_them(size_mb: float, text: str) -> None:
+    assert size_text(size_mb) == text

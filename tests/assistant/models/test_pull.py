@@ -1,0 +1,507 @@
+"""Fetching, against a small server on loopback that plays the hub, faults included."""
+
+import fcntl
+import hashlib
+import socket
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from faster_whisper.utils import download_model
+from huggingface_hub import hf_hub_download
+from rich.console import Console
+from stopwatch import Stopwatch
+
+from assistant.models import catalogue as model_catalogue
+from assistant.models import hub as model_hub
+from assistant.models.catalogue import SMART_TURN, SMART_TURN_IN_WHEEL, Model, named
+from assistant.models.needs import ModelError, Need, at_hand
+from assistant.models.pull import pull, pull_missing
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+WEIGHTS = bytes(range(256)) * 4000  # 1 MB: several blocks
+WHISPER = {
+    "config.json": b"{}",
+    "tokenizer.json": b'{"version": "1.0"}',
+    "vocabulary.txt": b"a\nb\n",
+    "model.bin": WEIGHTS,
+}
+VOICE_FOLDER = "de/de_DE/thorsten/medium"
+VOICE = {
+    f"{VOICE_FOLDER}/MODEL_CARD": b"CC0",
+    f"{VOICE_FOLDER}/de_DE-thorsten-medium.onnx.json": b"{}",
+    f"{VOICE_FOLDER}/de_DE-thorsten-medium.onnx": WEIGHTS,
+}
+
+
+@dataclass
+class Hub:
+    """What the server has, and how it misbehaves.
+
+    Attributes:
+        files: By repository and path.
+        sent: In place of a file's own bytes.
+        cut_after: The connection ends after so many bytes of each large answer; one entry is used per answer.
+        ranges: Whether it answers to ranges.
+        moved: Repositories by their former names.
+        status: In place of every answer.
+        asked: Every request: method, path, range.
+    """
+
+    address: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    sent: dict[str, bytes] = field(default_factory=dict)
+    cut_after: list[int] = field(default_factory=list)
+    ranges: bool = True
+    moved: dict[str, str] = field(default_factory=dict)
+    status: int = 0
+    asked: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def ranges_of(self, end: str) -> list[str]:
+        """The ranges of the requests for the bytes of the files that end so."""
+        return [
+            span for method, path, span in self.asked if method == "GET" and path.endswith(end) and "/bytes/" in path
+        ]
+
+
+def is_large(data: bytes) -> bool:
+    return len(data) > 1000
+
+
+def etag_of(data: bytes) -> str:
+    """As the hub names it: large files by SHA-256, small ones as git does."""
+    if is_large(data):
+        return hashlib.sha256(data).hexdigest()
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    hub: Hub
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        hub, span = self.hub, self.headers.get("range", "")
+        hub.asked.append((self.command, self.path, span))
+        _, owner, name, action, _revision, *rest = self.path.split("/")
+        repository, path = f"{owner}/{name}", "/".join(rest)
+        data = hub.files.get(f"{repository}/{path}")
+        if hub.status:
+            self.head(hub.status)
+        elif repository in hub.moved:
+            self.head(307, location=self.path.replace(repository, hub.moved[repository]))
+        elif data is None:
+            self.head(404, **{"x-error-code": "EntryNotFound"})
+        elif action == "resolve" and is_large(data):
+            # As the hub does: described here, kept elsewhere.
+            linked = {"x-linked-etag": f'"{etag_of(data)}"', "x-linked-size": str(len(data))}
+            self.head(302, location=self.path.replace("/resolve/", "/bytes/"), **linked)
+        else:
+            self.bytes_of(hub.sent.get(f"{repository}/{path}", data), etag_of(data), span)
+
+    def bytes_of(self, data: bytes, etag: str, span: str) -> None:
+        start = int(span.removeprefix("bytes=").removesuffix("-")) if span and self.hub.ranges else 0
+        part = data[start:]
+        headers = {"content-range": f"bytes {start}-{len(data) - 1}/{len(data)}"} if start else {}
+        self.head(206 if start else 200, etag=f'W/"{etag}"', **{"content-length": str(len(part))}, **headers)
+        if self.command == "GET":
+            cut = self.hub.cut_after.pop(0) if self.hub.cut_after and is_large(data) else len(part)
+            self.wfile.write(part[:cut])
+        self.close_connection = True
+
+    def head(self, status: int, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("x-repo-commit", COMMIT)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "content-length" not in headers:
+            self.send_header("content-length", "0")
+        self.end_headers()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+@pytest.fixture
+def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    files = {f"Systran/faster-whisper-tiny.en/{path}": data for path, data in WHISPER.items()}
+    files |= {f"rhasspy/piper-voices/{path}": data for path, data in VOICE.items()}
+    hub = Hub(files=files)
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("HubHandler", (Handler,), {"hub": hub})) as server:
+        hub.address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield hub
+        server.shutdown()
+        thread.join()
+
+
+def quiet() -> Console:
+    return Console(file=StringIO(), width=200)
+
+
+def refused(name: str) -> str:
+    with pytest.raises(ModelError) as caught:
+        pull(name, quiet())
+    return str(caught.value)
+
+
+def files_under(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def tree_of(folder: Path) -> dict[str, str]:
+    """Every file of a repository in the cache: where a link leads, or the file's hash."""
+    files = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
+    return {
+        str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else etag_of(path.read_bytes())
+        for path in files
+    }
+
+
+# ---- complete ----
+
+
+def test_a_whisper_model_lies_in_the_cache_as_the_hub_lays_it_out(hub: Hub, home: Path) -> None:
+    place = pull("tiny.en", quiet())
+    folder = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en"
+    assert place == folder / "snapshots" / COMMIT
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == WHISPER
+    assert (place / "model.bin").readlink() == Path("..", "..", "blobs", etag_of(WEIGHTS))
+    assert (folder / "refs" / "main").read_text() == COMMIT
+    assert at_hand(Need("tiny.en", "whisper", "")) == place
+
+
+def test_what_was_pulled_is_found_by_faster_whisper(hub: Hub, home: Path) -> None:
+    place = pull("tiny.en", quiet())
+    found = download_model("tiny.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))
+    assert Path(found) == place
+
+
+def test_huggingface_hub_makes_the_same_of_this_server(hub: Hub, home: Path) -> None:
+    """So the server plays the hub right, and the cache is laid out right."""
+    place = pull("tiny.en", quiet())
+    theirs = home / "theirs"
+    for name in WHISPER:
+        hf_hub_download(
+            "Systran/faster-whisper-tiny.en", name, cache_dir=theirs, endpoint=hub.address, token=False, etag_timeout=3
+        )
+    folder = theirs / place.parents[1].name
+    assert tree_of(place.parents[1]) == tree_of(folder)
+    assert len(tree_of(folder)) == 2 * len(WHISPER) + 1
+
+
+def test_a_voice_lies_in_the_data_folder_with_its_licence(hub: Hub, home: Path) -> None:
+    place = pull("de_DE-thorsten-medium", quiet())
+    assert place == home / "data" / "repartee" / "voices" / "de_DE-thorsten-medium.onnx"
+    assert place.read_bytes() == WEIGHTS
+    assert files_under(home / "data") == [f"de_DE-thorsten-medium.{end}" for end in ("MODEL_CARD", "onnx", "onnx.json")]
+
+
+def test_what_is_at_hand_is_not_asked_for_again(hub: Hub) -> None:
+    place = pull("tiny.en", quiet())
+    hub.asked.clear()
+    assert pull("tiny.en", quiet()) == place
+    assert hub.asked == []
+
+
+def test_all_files_are_of_one_commit_and_nobody_is_named(hub: Hub) -> None:
+    pull("tiny.en", quiet())
+    heads = [path for method, path, _ in hub.asked if method == "HEAD"]
+    assert [f"/resolve/{COMMIT}/" in path for path in heads] == [False, True, True, True]
+
+
+def test_a_repository_that_was_renamed_is_followed(hub: Hub) -> None:
+    hub.files = {path.replace("Systran", "elsewhere"): data for path, data in hub.files.items()}
+    hub.moved = {"Systran/faster-whisper-tiny.en": "elsewhere/faster-whisper-tiny.en"}
+    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+
+
+def test_progress_is_shown_and_ends_full(hub: Hub) -> None:
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
+    pull("tiny.en", console)
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert "tiny.en" in shown
+    assert "1.0/1.0 MB" in shown
+
+
+def test_pulling_what_is_missing_takes_only_that(hub: Hub) -> None:
+    pull("tiny.en", quiet())
+    hub.asked.clear()
+    needs = [Need("tiny.en", "whisper", "speech to text"), Need("de_DE-thorsten-medium", "piper", "text to speech")]
+    pull_missing(needs, quiet())
+    assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
+    assert all(at_hand(need) for need in needs)
+
+
+def test_where_nothing_is_missing_that_is_said(hub: Hub) -> None:
+    pull("tiny.en", quiet())
+    screen = StringIO()
+    pull_missing([Need("tiny.en", "whisper", "speech to text")], Console(file=screen))
+    assert screen.getvalue() == "nothing is missing\n"
+
+
+@pytest.mark.parametrize("name", ["medium.en", "owner/whisper.ct2"])
+def test_a_model_that_the_catalogue_lacks_brings_what_the_hub_has_of_it(hub: Hub, name: str) -> None:
+    repository = "Systran/faster-whisper-medium.en" if name == "medium.en" else name
+    hub.files = {f"{repository}/{path}": data for path, data in WHISPER.items()}
+    place = pull(name, quiet())
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == WHISPER
+
+
+# ---- interrupted ----
+
+
+def test_a_connection_that_ends_early_is_taken_up_where_it_ended(hub: Hub) -> None:
+    hub.cut_after = [300_000, 400_000]
+    place = pull("tiny.en", quiet())
+    assert (place / "model.bin").read_bytes() == WEIGHTS
+    assert hub.ranges_of("model.bin") == ["", "bytes=300000-", "bytes=700000-"]
+
+
+def test_a_later_pull_goes_on_where_the_first_one_stopped(hub: Hub, home: Path) -> None:
+    hub.cut_after = [300_000, 0]
+    error = refused("tiny.en")
+    assert "the connection ended after 0.3 of 1.0 MB; pull it again to go on from there" in error
+    assert at_hand(Need("tiny.en", "whisper", "")) is None
+    assert f"{etag_of(WEIGHTS)}.incomplete" in files_under(home / "hf")
+    hub.asked.clear()
+    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+    assert hub.ranges_of("model.bin") == ["bytes=300000-"]
+    assert [path for method, path, _ in hub.asked if method == "GET" and path.endswith("config.json")] == []
+    assert not [name for name in files_under(home / "hf") if name.endswith(".incomplete")]
+
+
+def test_a_server_without_ranges_begins_anew(hub: Hub) -> None:
+    hub.cut_after, hub.ranges = [300_000], False
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
+    assert (pull("tiny.en", console) / "model.bin").read_bytes() == WEIGHTS
+    assert isinstance(console.file, StringIO)
+    assert "1.3/1.0" not in console.file.getvalue()
+
+
+def test_a_hub_that_goes_away_between_question_and_bytes_is_one_sentence(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.cut_after = [0]
+    error = refused("tiny.en")
+    assert error.startswith("tiny.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
+    assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
+
+
+def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
+    part = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en" / "blobs" / f"{etag_of(WEIGHTS)}.incomplete"
+    part.parent.mkdir(parents=True)
+    with part.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "another pull of it is under way" in refused("tiny.en")
+
+
+# ---- wrong ----
+
+
+@pytest.mark.parametrize("name", ["tiny.en", "de_DE-thorsten-medium"])
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (WEIGHTS[:-1] + b"x", "has another hash than the hub says and was removed"),
+        (WEIGHTS + b"x", "bytes in place of 1024000 and was removed"),
+        (WEIGHTS[:-1], "the connection ended after 1.0 of 1.0 MB"),
+    ],
+)
+def test_wrong_bytes_are_never_left_as_a_model(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
+    hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
+    assert why in refused(name)
+    assert at_hand(Need(name, "whisper" if name == "tiny.en" else "piper", "")) is None
+    hub.sent = {}
+    pull(name, quiet())
+
+
+def test_a_small_file_is_checked_by_gits_hash(hub: Hub, home: Path) -> None:
+    hub.sent = {"Systran/faster-whisper-tiny.en/config.json": b"[]"}
+    assert "config.json has another hash than the hub says" in refused("tiny.en")
+    assert files_under(home / "hf") == []
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(hub: Hub, home: Path) -> None:
+    blobs = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en" / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / f"{etag_of(WEIGHTS)}.incomplete").write_bytes(WEIGHTS * 2)
+    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+
+
+def test_a_file_that_the_hub_lacks_is_named_before_anything_is_fetched(hub: Hub, home: Path) -> None:
+    del hub.files["Systran/faster-whisper-tiny.en/model.bin"]
+    assert "has no Systran/faster-whisper-tiny.en/model.bin (status 404)" in refused("tiny.en")
+    assert files_under(home / "hf") == []
+
+
+def test_a_hub_in_trouble_is_named(hub: Hub) -> None:
+    hub.status = 503
+    assert "answers with status 503; pull it again later" in refused("tiny.en")
+
+
+def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
+    hub.status = 200
+    assert "does not answer as a hub does; check HF_ENDPOINT" in refused("tiny.en")
+
+
+@pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
+def test_a_name_that_is_none_is_answered_with_those_that_are(hub: Hub, name: str) -> None:
+    assert refused(name).startswith(f"{name} is not a model that can be pulled; known are tiny.en, ")
+    assert hub.asked == []
+
+
+def test_a_need_that_cannot_be_pulled_is_named(hub: Hub) -> None:
+    with pytest.raises(
+        ModelError, match=r"text to speech has no model that can be pulled; missing: tts.voice is empty"
+    ):
+        pull_missing([Need("", "piper", "text to speech", "tts.voice")], quiet())
+
+
+def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub) -> None:
+    needs = [
+        Need("tiny.en", "whisper", "speech to text", "stt.model", "de"),
+        Need("de_DE-thorsten-medium", "piper", "text to speech"),
+    ]
+    with pytest.raises(ModelError, match=r'tiny.en knows English only: set stt.model = "tiny", then .*pull tiny\.'):
+        pull_missing(needs, quiet())
+    assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
+    assert at_hand(needs[1])
+
+
+def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path) -> None:
+    (home / "data").write_text("a file where a folder should be")
+    assert refused("de_DE-thorsten-medium").startswith("de_DE-thorsten-medium cannot be written: ")
+
+
+# ---- no network ----
+
+
+def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "HF_HUB_OFFLINE is set; unset it" in refused("tiny.en")
+    assert hub.asked == []
+
+
+def test_without_a_hub_the_error_names_the_fallback(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    assert refused("de_DE-thorsten-medium") == (
+        f"de_DE-thorsten-medium was not fetched: http://127.0.0.1:{port} cannot be reached; "
+        "check the network, then pull it again (until then, espeak-ng speaks instead)."
+    )
+
+
+@pytest.mark.slow
+def test_a_hub_that_never_answers_is_given_up_within_3_s(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        watch = Stopwatch()
+        assert "cannot be reached" in refused("tiny.en")
+        assert watch.undisturbed_s < 3
+
+
+def test_a_name_look_up_that_hangs_is_not_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = threading.Event()
+
+    def hang(*_: object, **__: object) -> list[object]:
+        found.wait(15)
+        raise socket.gaierror(socket.EAI_AGAIN, "try again")
+
+    monkeypatch.setattr(model_hub, "FIRST_ANSWER_S", 0.2)
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
+    try:
+        watch = Stopwatch()
+        assert "http://hub.example cannot be reached" in refused("tiny.en")
+        assert watch.undisturbed_s < 2
+    finally:
+        found.set()
+
+
+# ---- Smart Turn and its second source ----
+
+
+@pytest.fixture
+def small_turn(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Smart Turn as if its file were WEIGHTS."""
+    file = replace(SMART_TURN.files[0], size_bytes=len(WEIGHTS), sha256=hashlib.sha256(WEIGHTS).hexdigest())
+    model = replace(SMART_TURN, files=(file,))
+    monkeypatch.setattr(model_catalogue, "MODELS", {model.name: model})
+    assert named(model.name) is model
+    return model
+
+
+def wheel_of(folder: Path, data: bytes) -> None:
+    """A wheel as pip takes it, with `data` where the model lies."""
+    folder.mkdir()
+    about = "pipecat_ai-1.14.0.dist-info"
+    with zipfile.ZipFile(folder / "pipecat_ai-1.14.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(SMART_TURN_IN_WHEEL, data)
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: pipecat-ai\nVersion: 1.14.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+
+
+@pytest.fixture
+def index(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is pip's only source of packages."""
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(home / "wheels"), "CONFIG_FILE": "/dev/null"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    return home / "wheels"
+
+
+def test_smart_turn_comes_from_the_hub(hub: Hub, small_turn: Model) -> None:
+    hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS}
+    assert pull(small_turn.name, quiet()).read_bytes() == WEIGHTS
+
+
+def test_another_file_under_its_name_is_refused_before_it_is_fetched(hub: Hub, small_turn: Model, index: Path) -> None:
+    hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS[::-1]}
+    wheel_of(index, WEIGHTS[::-1])
+    error = refused(small_turn.name)
+    assert "is not the file that is known, and the model in pipecat_ai-1.14.0-py3-none-any.whl is not the one" in error
+    assert [method for method, _, _ in hub.asked] == ["HEAD"]
+    assert at_hand(Need(small_turn.name, "smart-turn", "")) is None
+
+
+def test_smart_turn_comes_out_of_the_wheel_where_the_hub_is_out_of_reach(
+    hub: Hub, home: Path, small_turn: Model, index: Path
+) -> None:
+    hub.status = 503
+    wheel_of(index, WEIGHTS)
+    console = quiet()
+    place = pull(small_turn.name, console)
+    assert place == home / "data" / "repartee" / "turns" / "smart-turn-v3.2-cpu.onnx"
+    assert place.read_bytes() == WEIGHTS
+    assert isinstance(console.file, StringIO)
+    assert "answers with status 503. Trying the package pipecat-ai==1.14.0." in console.file.getvalue()
+
+
+def test_without_hub_and_wheel_both_are_named(hub: Hub, small_turn: Model, index: Path) -> None:
+    hub.status = 503
+    error = refused(small_turn.name)
+    assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
+    assert error.endswith("(until then, turns end by their silence alone).")

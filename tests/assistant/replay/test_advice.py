@@ -1,0 +1,206 @@
+"""Advice: from turns whose remedy is known."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rehearsal import Says
+from trace_samples import TIME, demo_records, rehearsed, slower, written
+from typer.testing import CliRunner
+
+from assistant.config.settings import KEYS as SETTINGS
+from assistant.latency import STAGES
+from assistant.replay import conversations as trace_replaying
+from assistant.replay.advice import KEYS, TRIED, Advice, Evidence, Finding, advice, weighed
+from assistant.replay.advice_report import advice_json, advice_lines
+from assistant.replay.settings import change_of
+from assistant.replay.turns import Conversation, conversation_of
+from assistant.trace_report.cli import trace
+from assistant.trace_report.facts import facts_of
+from assistant.trace_report.figures import Tally
+from assistant.trace_report.reading import Record
+from assistant.turn_settings import TurnSettings
+
+
+@cache
+def held(hangover_ms: float = 700) -> Sequence[Record]:
+    """One short turn, answered after a long wait, and one with a pause of 340 ms."""
+    turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
+    says = [TIME, Says(6000, 6700, "a small coffee"), Says(7040, 7600, "with milk")]
+    return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
+
+
+def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> Evidence:
+    tally = Tally()
+    for record in list(records) * times:
+        tally.add("c", facts_of(record))
+    turns = tuple(weighed(record) for record in records if record["response_latency_ms"] is not None) * times
+    decided = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
+    return Evidence(tally.figures(), turns, decided * replays)
+
+
+def of(found: Advice, stage: str) -> list[Finding]:
+    return [finding for finding in found.findings if finding.stage == stage]
+
+
+def test_every_key_that_is_named_can_be_set() -> None:
+    assert set(KEYS) == set(STAGES)
+    named = {key for keys in KEYS.values() for key in keys} | {
+        each.partition("=")[0] for tried in TRIED for each in tried
+    }
+    assert named - set(SETTINGS) <= {"llm.endpoints"}
+
+
+def test_a_shorter_wait_is_advised_with_its_price() -> None:
+    found = advice(evidence(held(), times=10, replays=10))
+    assert found.replayed == 20
+    finding = of(found, "endpoint_wait")[0]
+    assert finding.certainty == "measured"
+    assert finding.keys == ("turn.hangover_ms=200",)
+    assert finding.gain[50].value == pytest.approx(500, abs=160)
+    assert finding.cut_ins is not None
+    was, now = finding.cut_ins
+    assert was is not None
+    assert now is not None
+    assert (was.count, now.count) == (0, 10)
+    assert "with 10 more cut-ins" in finding.says
+    assert "turn.hangover_ms=200" in finding.says
+
+
+def test_a_longer_wait_is_advised_where_it_spares_cut_ins() -> None:
+    found = advice(evidence(held(200), times=10, replays=10))
+    longer = [finding for finding in of(found, "endpoint_wait") if "turn.hangover_ms=400" in finding.keys]
+    assert [finding.certainty for finding in longer] == ["cannot tell"]
+    assert "later in the median, with 10 fewer cut-ins" in longer[0].says
+
+
+def test_where_no_other_wait_would_help_it_says_so() -> None:
+    turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
+    records = rehearsed([TIME], turns=turns, replies=("Ten.",))
+    (finding,) = of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
+    assert finding.says.startswith("None of the 8 other settings")
+    assert finding.gain == {}
+
+
+def test_few_turns_tell_nothing() -> None:
+    found = advice(evidence(held(), replays=1))
+    assert found.tail is None
+    assert {finding.certainty for finding in found.findings} == {"cannot tell"}
+
+
+def test_old_traces_say_that_they_cannot_be_decided_again() -> None:
+    (finding,) = of(advice(evidence(demo_records())), "endpoint_wait")
+    assert finding.certainty == "cannot tell"
+    assert "nothing that turns could be decided again from" in finding.says
+
+
+@pytest.mark.parametrize(
+    ("stage", "key"),
+    [("stt", "stt.engine"), ("llm_first_token", "llm.endpoints"), ("tts", "tts.voice"), ("transport", "")],
+)
+def test_the_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
+    slow = slower(demo_records(), stage, 300)
+    for record in slow:
+        record["stages"][stage]["slack_ms"] = 300.0
+    found = advice(evidence([*demo_records() * 16, *slow * 4]))
+    assert found.tail is not None
+    assert found.tail.stage == stage
+    first = found.findings[0]
+    assert first.stage == stage
+    assert first.certainty == "at most"
+    assert first.gain[95].value == pytest.approx(300, abs=60)
+    assert key in (*first.keys, "")
+    text = "\n".join(advice_lines(found))
+    assert f"slow turns are slow by {stage}" in text
+    assert first.says in text
+
+
+def test_even_where_only_the_very_slowest_are_slow() -> None:
+    slow = slower(demo_records(), "tts", 300)
+    found = advice(evidence([*demo_records() * 19, *slow]))
+    assert found.findings[0].stage == "tts"
+    assert found.findings[0].certainty == "cannot tell"
+
+
+def test_engines_are_compared_where_there_are_two() -> None:
+    others = slower(demo_records(), "tts", 100)
+    for record in others:
+        record["engines"]["tts"] = "piper"
+        record["stages"]["tts"]["slack_ms"] = 100.0
+        for span in record["spans"]:
+            if span["name"] == "tts":
+                span["end_ms"] += 100
+    (finding,) = of(advice(evidence([*demo_records(), *others], times=4)), "tts")
+    assert "espeak-ng took 4 ms in the median, piper 104." in finding.says
+
+
+def test_what_no_model_says_is_not_compared_with_models() -> None:
+    records: list[Record] = []
+    for name in ("skills", "itself", "apology", "near"):
+        for record in slower(demo_records(), "llm_first_token", 100):
+            record["engines"]["answered_by"] = name
+            record["stages"]["llm_first_token"]["slack_ms"] = 100.0
+            records.append(record)
+    (finding,) = of(advice(evidence(records, times=4)), "llm_first_token")
+    assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
+
+
+def test_json_holds_everything() -> None:
+    plain = json.loads(advice_json(advice(evidence(held(), times=10, replays=10))))
+    assert plain["turns"] == 20
+    assert plain["findings"][0]["gain"]["50"]["value"] > 0
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", held())
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(trace, [*arguments])
+        return done.exit_code, done.output
+
+    code, out = run("advise", str(path))
+    assert code == 0
+    assert out.startswith("2 turns with a response latency, 2 turns decided again\n")
+    assert json.loads(run("advise", str(path), "--json")[1])["replayed"] == 2
+    code, out = run("replay", str(path), "--set", "turn.hangover_ms=200")
+    assert code == 0
+    assert "2 spoken turns of 1 conversation, decided with turn.hangover_ms=200: 2 otherwise" in out
+    assert "with its own settings every turn is decided as recorded" in out
+    assert "now 1 of" in out
+    plain = json.loads(run("replay", str(path), "--set", "turn.hangover_ms=200", "--json")[1])
+    assert [turn["now"]["cut_ins"] for turn in plain["turns"]] == [0, 1]
+    assert plain["turns"][0]["assumed"] == ["answer"]
+
+
+def test_mistakes_are_one_line(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.jsonl", demo_records())
+    for arguments, said in (
+        (("replay", str(old)), "no turn that can be replayed"),
+        (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),
+    ):
+        done = CliRunner().invoke(trace, list(arguments))
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_only_the_latest_turns_are_decided_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken = list(held())
+    files = [
+        written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
+        for number in range(6)
+    ]
+    decided: list[str] = []
+
+    def conversation(records: Sequence[Record]) -> Conversation:
+        decided.append(records[0]["conversation"])
+        return conversation_of(records)
+
+    monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
+    monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
+    found = trace_replaying.gathered(files, pytest.fail)
+    assert decided == ["4", "5"], "a replay takes some 10 ms a turn"
+    assert len(found.replays) == len(spoken) + 1
+    assert found.figures.turns == 6 * len(spoken)

@@ -1,0 +1,255 @@
+"""A recorded conversation, decided again: the same decisions at the same samples, whatever was said and asked."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from real_time import Hold
+from rehearsal import (
+    NOON,
+    LoudnessVad,
+    Rehearsal,
+    Says,
+    ScriptedHearing,
+    ScriptedMicrophone,
+    ScriptedModel,
+    ScriptedTranscriber,
+    ScriptedVoice,
+)
+from virtual_time import run_virtual
+
+from assistant.deeds import Deeds
+from assistant.engines import Engines
+from assistant.replay.retelling import DECISIONS, Step, decided, events_of, recorded
+from assistant.replay.turns import conversation_of
+from assistant.trace.record import TurnRecord
+from assistant.trace.told import told_of
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, fitted_turn_end
+from assistant.turn_events import Commit, Effect, Event, Prepare, TakeDown
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.frame import Frame
+from audio.stt import SegmentId, Words
+from audio.units import Pcm, Samples, samples_of_ms
+from audio.vad import Voicing
+
+REPLY = "It is ten o'clock and all is well in town, and in the country, too."
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+"""Without explanations, for which every line would be traced: five times as slow."""
+
+Decision = tuple[Samples, Effect]
+
+
+class UnsureVad(LoudnessVad):
+    """As sure as a real one, which fades before it closes."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._random = random.Random(seed)
+
+    def process(self, frame: Frame) -> Voicing:
+        found = super().process(frame)
+        loud = bool(frame.pcm[0])
+        probability = self._random.uniform(0.5, 1.0) if loud else self._random.uniform(0.0, 0.5)
+        fading = Samples(max(self._loud_until, self._edge)) if found.speaking and not loud else None
+        return replace(found, probability=probability, fading=fading)
+
+
+class Talkative(ScriptedHearing):
+    """Tells words while they are spoken, roughly at first; a listener's "mhm" before them."""
+
+    def feed(self, pcm: Pcm) -> None:
+        ScriptedHearing.feed(self, pcm)
+        if self.until // 320 % 10 == 9:
+            text = "Mhm." if self.until < samples_of_ms(700) else self.text()
+            until = Samples(self.segment + self.until)
+            self.on_partial(Words(self.segment, until, text, rough=self.until < samples_of_ms(500)))
+
+
+class Partials(ScriptedTranscriber):
+    """Its hearings tell partials."""
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> ScriptedHearing:
+        self.hearings.append(Talkative(segment, self, on_partial))
+        return self.hearings[-1]
+
+
+class Smart:
+    """Answers after a while."""
+
+    async def probability(self, pcm: Pcm) -> float:
+        await asyncio.sleep(0.07)
+        return float(len(pcm) % 97) / 97
+
+
+@contextmanager
+def overheard() -> Iterator[list[Decision]]:
+    """What turn taking decides meanwhile, and at which sample."""
+    found: list[Decision] = []
+    told = Turns.tell
+
+    def tell(self: Turns, event: Event) -> tuple[Effect, ...]:
+        effects = told(self, event)
+        found.extend((event.at, effect) for effect in effects)
+        return effects
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Turns, "tell", tell)
+        yield found
+
+
+def worded(effect: Effect) -> Effect:
+    """Without the words, which a trace has not: only whether there were any."""
+    match effect:
+        case Prepare():
+            return replace(effect, text=str(bool(effect.text)), added=str(bool(effect.added)))
+        case Commit() | TakeDown():
+            return replace(effect, text=str(bool(effect.text)), added=str(bool(effect.added)))
+        case _:
+            return effect
+
+
+def decisions_of(steps: Sequence[Step]) -> list[Decision]:
+    found: list[Decision] = []
+    for told, effects in steps:
+        if not isinstance(told, TurnSettings):
+            found += [(told.at, effect) for effect in effects]
+    return found
+
+
+def same_again(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
+    steps = decided(told_of([entry for record in records for entry in record.told]))
+    again = [(at, worded(effect)) for at, effect in decisions_of(steps)]
+    then = [(at, worded(effect)) for at, effect in overheard_then]
+    assert again == then[: len(again)]
+    # What is not in the trace came after the last turn was over.
+    assert all(at >= max((at for at, _ in again), default=Samples(0)) for at, _ in then[len(again) :])
+    found = events_of(steps)
+    for record in records:
+        told = [(event.name, event.detail) for event in record.events if event.name in DECISIONS]
+        assert told == found.get(record.turn, [])[: len(told)]
+    return steps
+
+
+SETTINGS = st.builds(
+    TurnSettings,
+    hangover_ms=st.sampled_from([200.0, 400.0, 700.0]),
+    speculate_after_ms=st.sampled_from([None, 40.0, 100.0]),
+    settle_ms=st.sampled_from([60.0, 160.0]),
+    interrupt_after_ms=st.sampled_from([60.0, 90.0, 300.0]),
+    max_turn_s=st.sampled_from([2.0, 60.0]),
+    stuck_after_s=st.sampled_from([2.0, 10.0]),
+    patience=st.sampled_from([None, EAGER, BALANCED, PATIENT]),
+    answers=st.sampled_from([True, True, False]),
+    interruptible=st.sampled_from([True, True, False]),
+)
+
+
+@st.composite
+def speech(draw: st.DrawFn) -> list[Says]:
+    at, said = 400, []
+    for number in range(draw(st.integers(1, 5))):
+        at += draw(st.sampled_from([60, 120, 240, 400, 620, 1500, 3000]))
+        long = draw(st.sampled_from([100, 300, 700, 2500]))
+        said.append(Says(at, at + long, draw(st.sampled_from(["", "what time is it", "mhm", "...", f"word {number}"]))))
+        at += long
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@settings(max_examples=20, phases=PHASES)
+@given(
+    speech(),
+    SETTINGS,
+    st.integers(0, 9),
+    st.sampled_from([5.0, 60.0, 300.0]),
+    st.lists(st.tuples(st.integers(0, 4000), st.sampled_from(["request", "submit", "clear", "cancel"])), max_size=2),
+)
+def test_any_conversation_is_decided_again(
+    says: list[Says], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
+) -> None:
+    rehearsal = Rehearsal(says, says[-1].end_ms + 2000, (REPLY, "Monday."), turns, vad=UnsureVad(seed))
+    rehearsal.transcriber = Partials(says, words_ms)
+    for ms, what in cues:
+        rehearsal.at(ms, lambda what=what: getattr(rehearsal.session, what)())  # type: ignore[misc]
+    with overheard() as then:
+        performance = rehearsal.perform()
+    same_again(performance.records, then)
+
+
+def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
+    """A conversation whose silences are judged, by Smart Turn too."""
+    deeds = Deeds(lambda _messages: None, lambda: NOON)
+    ears, model = Partials(says, 40.0), ScriptedModel((REPLY, "Monday."))
+    engines = Engines(
+        UnsureVad(seed),
+        LoudnessVad("spare"),
+        ears,
+        model,
+        ScriptedVoice(),
+        deeds,
+        turn_end=fitted_turn_end(),
+        listener=Smart(),
+    )
+    return Hold(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@settings(max_examples=15, phases=PHASES)
+@given(speech(), SETTINGS, st.integers(0, 9))
+def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
+    with overheard() as then:
+        performance = run_virtual(judged(says, turns, seed).perform())
+    same_again(performance.records, then)
+    if not performance.records:
+        return
+    # Turn by turn, too, nothing has to be made up, and every latency is the recorded one.
+    conversation = conversation_of([json.loads(record.to_json()) for record in performance.records])
+    assert (conversation.left_out, conversation.disagree) == (0, ())
+    for (found,) in conversation.replayed([lambda recorded: recorded]):
+        assert found.same
+        assert found.was == found.now
+        assert found.assumed <= {"silence after the end"}, "which a conversation that ends in mid-turn has not"
+        if found.was.latency_ms is not None:
+            assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
+
+
+def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    performance = run_virtual(
+        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
+    )
+    found = recorded(told_of([entry for record in performance.records for entry in record.told]))
+    (stretch,) = {ask.stretch for ask in found.asks.values()}
+    assert stretch == samples_of_ms(1800)
+    assert [ask.ordinal for ask in found.asks_in(stretch)] == [0, 1, 2]
+    assert all(ask.answer is not None and ask.delay > 0 for ask in found.asks_in(stretch))
+    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    assert sources.count("listener") == 1
+    assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_demo_in_real_time_is_decided_again(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("repartee")), "demo", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    conversation = conversation_of([json.loads(line) for line in lines])
+    assert len(conversation.records) == len(lines) >= 3
+    assert conversation.disagree == ()
+    for (found,) in conversation.replayed([lambda settings: settings]):
+        assert found.same
+        assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]

@@ -1,0 +1,60 @@
+"""Which settings can be replayed, and what they make of those that were in effect."""
+
+import pytest
+
+from assistant.config.settings import Settings, TurnSection
+from assistant.derived_settings import turn_settings
+from assistant.replay.settings import REPLAYABLE, change_of, profile_of
+from assistant.trace_report.reading import TraceError
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT
+from assistant.turn_settings import TurnSettings
+
+RECORDED = turn_settings(Settings(), "pocketsphinx")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "section"),
+    [
+        ([], TurnSection()),
+        (["turn.profile=eager"], TurnSection(profile="eager")),
+        (["turn.hangover_ms=250"], TurnSection(hangover_ms=250)),
+        (["turn.hangover_ms=250", "turn.hangover_ms=0"], TurnSection()),
+        (["turn.speculate_after_ms=0"], TurnSection(speculate_after_ms=0)),
+        (
+            ["turn.speculate_after_ms=100", "turn.profile=patient"],
+            TurnSection(profile="patient", speculate_after_ms=100),
+        ),
+        (["turn.interrupt_after_ms=300", "turn.max_turn_s=10"], TurnSection(interrupt_after_ms=300, max_turn_s=10)),
+        (["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3)),
+    ],
+)
+def test_it_is_as_if_they_had_been_in_the_configuration(overrides: list[str], section: TurnSection) -> None:
+    changed = change_of(overrides)(RECORDED)
+    wanted = turn_settings(Settings(turn=section), "pocketsphinx")
+    if changed.patience is None:  # then the profile's own wait is not looked at
+        assert (changed.hangover_ms, changed.patience) == (wanted.hangover_ms, wanted.patience)
+    assert changed == wanted
+
+
+def test_a_profile_takes_the_place_of_a_fixed_silence() -> None:
+    fixed = TurnSettings(hangover_ms=300.0)
+    assert change_of(["turn.profile=patient"])(fixed).patience == PATIENT
+    assert change_of(["turn.hangover_ms=0"])(fixed).patience == BALANCED
+    assert profile_of(TurnSettings(patience=EAGER)) == "eager"
+
+
+@pytest.mark.parametrize("override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"])
+def test_what_cannot_be_replayed_is_refused_with_what_can(override: str) -> None:
+    with pytest.raises(TraceError) as refused:
+        change_of([override])
+    assert override.partition("=")[0] in str(refused.value)
+    assert all(key in str(refused.value) for key in REPLAYABLE)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [("turn.profile=hasty", '"eager"'), ("turn.hangover_ms=20", "100 to 3000"), ("turn.profil=eager", "turn.profile")],
+)
+def test_what_is_not_allowed_is_refused_as_in_the_configuration(override: str, said: str) -> None:
+    with pytest.raises(TraceError, match=said):
+        change_of([override])

@@ -1,0 +1,148 @@
+"""Turns, decided with other settings: what people would have noticed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from rehearsal import Rehearsal, Says
+from trace_samples import TIME, demo_records, rehearsed
+
+from assistant.replay.course import Change
+from assistant.replay.turns import Replayed, conversation_of
+from assistant.session import Session
+from assistant.trace_report.facts import facts_of
+from assistant.trace_report.reading import Record
+from assistant.turn_settings import TurnSettings
+
+TURNS = TurnSettings(hangover_ms=400, speculate_after_ms=40)
+LONG = "It is ten o'clock and all is well in town, and in the country, too."
+MILK = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
+"""A pause of 340 ms inside a turn."""
+
+
+def settings(**more: object) -> Change:
+    return lambda recorded: replace(recorded, **more)  # type: ignore[arg-type]
+
+
+def replayed(records: Sequence[Record], change: Change) -> list[Replayed]:
+    conversation = conversation_of(records)
+    assert not conversation.disagree
+    return [found for (found,) in conversation.replayed([change])]
+
+
+@pytest.fixture(scope="module")
+def plain() -> list[Record]:
+    return rehearsed(
+        [TIME, Says(6000, 6800, "what is the date")], length_ms=9500, turns=TURNS, replies=(LONG, "Monday.")
+    )
+
+
+def test_with_its_own_settings_nothing_changes(plain: list[Record]) -> None:
+    for found, record in zip(replayed(plain, settings()), plain, strict=True):
+        assert found.same
+        assert found.was == found.now
+        assert not found.assumed
+        assert found.now.latency_ms == record["response_latency_ms"]
+
+
+@pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800])
+def test_another_wait_moves_the_endpoint_and_the_answer(plain: list[Record], hangover_ms: int) -> None:
+    again = rehearsed(
+        [TIME, Says(6000, 6800, "what is the date")],
+        length_ms=9500,
+        turns=replace(TURNS, hangover_ms=float(hangover_ms)),
+        replies=(LONG, "Monday."),
+    )
+    for found, held in zip(replayed(plain, settings(hangover_ms=float(hangover_ms))), again, strict=True):
+        assert found.now.wait_ms == hangover_ms
+        assert "answer" in found.assumed
+        # What is computed is what comes of really holding the conversation with that setting, to within a frame.
+        assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=20)
+
+
+def test_without_attempts_the_work_is_waited_for(plain: list[Record]) -> None:
+    again = rehearsed(
+        [TIME, Says(6000, 6800, "what is the date")],
+        length_ms=9500,
+        turns=replace(TURNS, speculate_after_ms=None),
+        replies=(LONG, "Monday."),
+    )
+    for found, held in zip(replayed(plain, settings(speculate_after_ms=None)), again, strict=True):
+        assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=25)
+
+
+def test_a_shorter_wait_cuts_in_where_the_person_in_fact_went_on() -> None:
+    records = rehearsed(MILK, turns=TURNS)
+    (found,) = replayed(records, settings(hangover_ms=200.0))
+    assert (found.was.cut_ins, found.now.cut_ins) == (0, 1)
+    assert found.now.answered
+    assert found.now.latency_ms is not None
+    held = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0))
+    assert sum(facts_of(record).cut_in for record in held) == 1
+
+
+def test_a_longer_wait_spares_a_cut_in() -> None:
+    records = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0), length_ms=9000)
+    found = replayed(records, settings(hangover_ms=600.0))
+    assert [sum(turn.was.cut_ins for turn in found), sum(turn.now.cut_ins for turn in found)] == [1, 0]
+    assert sum(facts_of(record).cut_in for record in records) == 1
+
+
+def test_who_goes_on_before_a_longer_wait_is_over_has_one_turn() -> None:
+    says = [TIME, Says(2700, 3500, "and the date")]
+    records = rehearsed(says, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
+    first = replayed(records, settings(hangover_ms=1500.0))[0]
+    assert first.was.answered
+    assert not first.now.answered
+
+
+def test_how_long_a_voice_takes_to_interrupt() -> None:
+    records = rehearsed([TIME, Says(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    sooner, later = (replayed(records, settings(interrupt_after_ms=float(ms)))[0].now for ms in (100, 600))
+    assert (sooner.interruptions, later.interruptions) == (1, 1)
+    assert sooner.yielded_ms == pytest.approx(100, abs=20)
+    assert later.yielded_ms == pytest.approx(600, abs=20)
+
+
+def test_a_reply_that_the_client_ends_was_not_interrupted() -> None:
+    rehearsal = Rehearsal([TIME], turns=TURNS, replies=(LONG,))
+    rehearsal.at(2750, lambda: Session.cancel(rehearsal.session))
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    assert record["outcome"] == "interrupted"
+    found = replayed([record], settings(speculate_after_ms=200))[0]
+    assert (found.was.interruptions, found.was.cut_ins) == (0, 0)
+    assert (found.now.interruptions, found.now.cut_ins) == (0, 0)
+
+
+def test_a_cough_interrupts_only_who_is_impatient() -> None:
+    records = rehearsed([TIME, Says(3600, 3760, "")], turns=TURNS, replies=(LONG,), length_ms=9000)
+    assert replayed(records, settings())[0].now.interruptions == 0
+    impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
+    assert impatient.now.interruptions == 1
+    assert impatient.now.given == 1, "nobody answers a cough"
+    assert impatient.now.latency_ms == records[0]["response_latency_ms"]
+
+
+def test_the_last_turn_is_decided_beyond_the_end_of_the_trace() -> None:
+    records = rehearsed([TIME], turns=TURNS, replies=("Ten.",))
+    (found,) = replayed(records, settings(hangover_ms=3000.0))
+    assert found.now.wait_ms == 3000
+    assert "silence after the end" in found.assumed
+
+
+def test_what_was_never_recorded_or_is_torn_cannot_be_replayed(plain: list[Record]) -> None:
+    assert conversation_of(demo_records()).left_out == 5
+    assert conversation_of(plain[1:]).left_out == 1
+    assert conversation_of([plain[0], plain[0]]).left_out == 1
+
+
+def test_a_record_that_says_otherwise_is_named(plain: list[Record]) -> None:
+    altered: list[Record] = json.loads(json.dumps(plain))
+    altered[1]["events"] = [event for event in altered[1]["events"] if event["name"] != "endpoint"]
+    assert conversation_of(altered).disagree == (2,)
+
+
+def test_a_turn_that_ends_together_with_another_hides_none_behind_it(plain: list[Record]) -> None:
+    together = plain[0] | {"turn": 99, "events": [], "told": [], "told_before": len(plain[0]["told"])}
+    assert conversation_of([plain[0], together, plain[1]]).left_out == 0

@@ -1,0 +1,62 @@
+"""docs/skills.md says what is true: each of its examples is asked, in each language, and no intent is missing."""
+
+import random
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from assistant.skills import SkillContext
+from assistant.skills.language import LANGUAGES, load_language
+from assistant.skills.sentences import Sentences
+from assistant.skills.skills import Skills, no_model_answer
+
+PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+SECTIONS = {"en": "What is understood", "de": "German", "fr": "French", "es": "Spanish"}
+LAST_REPLIES = {
+    "en": "Seven times eight is fifty-six.",
+    "de": "Sieben mal acht ist sechsundfünfzig.",
+    "fr": "Sept fois huit font cinquante-six.",
+    "es": "Siete por ocho son cincuenta y seis.",
+}
+NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
+
+
+def rows(code: str) -> list[tuple[str, str, str]]:
+    section = PAGE.split(f"## {SECTIONS[code]}\n")[1].split("\n## ")[0]
+    cells = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in section.splitlines()
+        if line.startswith("| ") and not line.startswith("| skill ")
+    ]
+    return [(skill, said, text) for skill, said, text in cells]
+
+
+ROWS = [(code, *row) for code in LANGUAGES for row in rows(code)]
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    for code in LANGUAGES:
+        loaded.load(code)
+    return loaded
+
+
+@pytest.mark.parametrize(("code", "skill", "said", "text"), ROWS)
+def test_the_example_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
+    answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
+    assert answer is not None
+    assert (answer.skill, answer.text) == (skill, text)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_intent_is_missing(code: str) -> None:
+    sentences = Sentences(load_language(code))
+    shown = {found.intent for _skill, said, _text in rows(code) if (found := sentences.find(said))}
+    assert shown == set(sentences.intents.intents)
+
+
+def test_the_answer_without_a_model_is_quoted() -> None:
+    assert no_model_answer("tell me a story") in " ".join(PAGE.split())

@@ -1,0 +1,52 @@
+"""How long a match takes: it stands on the way of every reply.
+
+Processor time of the thread, the least of three so that no neighbour is in it, for a machine of the pace that
+`stopwatch.slowness` states.
+"""
+
+import time
+import timeit
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from stopwatch import slowness, walk
+
+from assistant.skills import SkillContext
+from assistant.skills.skills import Skills, understood_sentences
+
+BUDGET_MS = 2.0
+CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
+NOT_UNDERSTOOD = (
+    "tell me a story about a dragon who could not sleep",
+    "what is the best way to learn how to play the piano when you are forty years old",
+    "can you please explain to me what the time complexity of merge sort is",
+    "how many people live in the city of new york and how many of them speak more than one language",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.alone  # what runs beside it takes its caches, which is half as much again
+def test_a_match_stays_within_its_budget() -> None:
+    skills = Skills()
+    skills.load()
+    sentences = [*understood_sentences()[::7], *NOT_UNDERSTOOD * 20]
+    took_ms, walks_s = [], []
+    for number, sentence in enumerate(sentences):
+        if number % 10 == 0:
+            walks_s.append(walk())
+        match = partial(skills.answer, sentence, CONTEXT)
+        took_ms.append(1000 * min(timeit.repeat(match, timer=time.thread_time, number=1, repeat=3)))
+    took_ms.sort()
+    p95_ms = took_ms[int(0.95 * len(took_ms))]
+    assert p95_ms < BUDGET_MS * slowness(walks_s), f"p95 {p95_ms:.2f} ms"
+
+
+@pytest.mark.slow
+def test_the_first_answer_after_load_is_as_quick_as_the_others() -> None:
+    skills = Skills()
+    skills.load()
+    start = time.thread_time()
+    skills.answer("set an alarm for half past six", CONTEXT)
+    skills.answer("convert six miles to kilometers", CONTEXT)
+    assert 1000 * (time.thread_time() - start) < 20 * slowness()

@@ -1,0 +1,204 @@
+"""Whatever a person can do at the keys, through the whole app on a virtual sound card: it is done, and in the trace."""
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from talk_app import App, talking
+from virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, write_wav
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+
+RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
+SET_TIMER = RECORDINGS / "rhasspy3_set-timer.wav"
+CALL = RECORDINGS.parent.parent / "bench" / "clips" / "cognitive-services_kws-whatstheweatherlike.wav"
+"""Begins with "computer"."""
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as one:
+        yield one
+
+
+def say(card: VirtualCard, folder: Path, recording: Path) -> None:
+    """Into the microphone, with half a second of silence before and after it."""
+    pcm, rate_hz = soundfile.read(recording, dtype="int16")
+    quiet = np.zeros(rate_hz // 2, np.int16)
+    card.speak(write_wav(folder / "said.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)).wait()
+
+
+def listeners(card: VirtualCard) -> int:
+    """How many streams are open at the microphone."""
+    sources = [line.split("\t") for line in card.pactl("list", "short", "sources").splitlines()]
+    (number,) = [index for index, name, *_ in sources if name == MICROPHONE]
+    outputs = [line.split("\t") for line in card.pactl("list", "short", "source-outputs").splitlines()]
+    return sum(source == number for _, source, *_ in outputs)
+
+
+def recorded(app: App, count: int) -> None:
+    app.eventually(lambda: len(app.records()) >= count)
+
+
+def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ) as app:
+        app.until("ready:")
+        app.say("/repeat")
+        app.until("nothing was said yet that could be said again")
+        app.say("what is two plus three")
+        app.until("five.")
+        recorded(app, 1)
+        app.say("/repeat")
+        app.until("five.", count=2)
+        recorded(app, 2)
+        app.say("help")
+        app.until("repartee:", count=3)
+        time.sleep(0.6)
+        app.say("/interrupt")
+        app.until("repartee: (interrupted)")
+        recorded(app, 3)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    typed, again, cut = app.records()
+    assert [record["outcome"] for record in (typed, again, cut)] == ["answered", "answered", "interrupted"]
+    assert [record["no_latency_reason"] for record in (typed, again)] == ["requested", "repeated"]
+
+
+def test_a_closed_microphone_is_closed_and_what_was_being_said_is_not_answered(
+    card: VirtualCard, tmp_path: Path
+) -> None:
+    with talking(tmp_path, card.environ) as app:
+        app.until("ready:")
+        assert listeners(card) == 1
+        pcm, rate_hz = soundfile.read(SET_TIMER, dtype="int16")
+        speaking = card.speak(write_wav(tmp_path / "cut.wav", np.concatenate([pcm, pcm]), rate_hz))
+        app.eventually(lambda: listeners(card) == 1)
+        time.sleep(1.3)  # in the midst of it
+        app.say("/mute")
+        app.until("microphone: closed; /mute opens it")
+        app.eventually(lambda: listeners(card) == 0)
+        speaking.wait()
+        say(card, tmp_path, WHAT_TIME)
+        recorded(app, 1)
+        assert not any(line.startswith("you:") for line in app.lines)
+        app.say("/mute")
+        app.eventually(lambda: listeners(card) == 1)
+        say(card, tmp_path, WHAT_TIME)
+        app.until("you: what time is it")
+        recorded(app, 2)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    assert [record["outcome"] for record in app.records()] == ["cleared", "answered"]
+
+
+def test_another_device_is_used_and_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ) as app:
+        app.until("ready:")
+        app.say("/devices")
+        app.until("output: default, ALSA (in use)")
+        app.say("what time is it")
+        recorded(app, 1)
+        app.say(f"/use output {SPEAKER}")
+        app.until(f"loudspeaker: {SPEAKER}, ALSA")
+        app.say(f"/use input {MICROPHONE}")
+        app.until(f"microphone: {MICROPHONE}, ALSA")
+        app.say("/use output nothing of the kind")
+        app.until('no loudspeaker is called "nothing of the kind"')
+        say(card, tmp_path, WHAT_TIME)
+        recorded(app, 2)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    before, after = (record["engines"] for record in app.records())
+    assert (before["microphone"], before["speaker"]) == ("default", "default")
+    assert (after["microphone"], after["speaker"]) == (MICROPHONE, SPEAKER)
+    assert app.records()[1]["response_latency_ms"] is not None
+
+
+def test_push_to_talk_hears_between_two_presses_only(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, "--mode", "push-to-talk") as app:
+        app.until("ready:")
+        app.eventually(lambda: listeners(card) == 0)
+        say(card, tmp_path, SET_TIMER)
+        app.say("/talk")
+        app.eventually(lambda: listeners(card) == 1)
+        say(card, tmp_path, WHAT_TIME)
+        app.say("/talk")
+        app.until("you: what time is it")
+        app.until("repartee:")
+        app.eventually(lambda: listeners(card) == 0)
+        recorded(app, 1)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    (record,) = app.records()
+    assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
+
+
+def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, "--mode", "wake", "--set", "talk.wake_phrase=computer") as app:
+        app.until('wake: say "computer"')
+        app.until("ready:")
+        say(card, tmp_path, WHAT_TIME)
+        time.sleep(1.0)
+        say(card, tmp_path, CALL)
+        app.until("you:")  # what else it hears in it is pocketsphinx's guess
+        recorded(app, 1)
+        app.until("wake: speak")
+        say(card, tmp_path, WHAT_TIME)  # within the window after a reply
+        app.until("you: what time is it")
+        recorded(app, 2)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    assert app.records()[0]["counters"]["overheard"] == 1
+    assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
+
+
+def test_both_devices_are_pulled_out_and_put_back(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
+        app.until("ready:")
+        app.until(f"loudspeaker: {SPEAKER}, ALSA")
+        for name in (SPEAKER, VOICE):  # of one alone, PulseAudio moves the streams to the other
+            card.unplug(name)
+        for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
+            app.until(f"the {what} has gone")
+        app.until("loudspeaker: gone")
+        app.say("what time is it")
+        recorded(app, 1)
+        for name in (SPEAKER, VOICE):
+            card.plug(name)
+        for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
+            app.until(f"the {what} is back")
+        say(card, tmp_path, WHAT_TIME)
+        app.until("you: what time is it")
+        recorded(app, 2)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    unheard, heard = app.records()
+    assert (unheard["outcome"], unheard["playout_start_ms"]) == ("failed", None)
+    assert "nobody heard" in unheard["error"]
+    assert (unheard["engines"]["microphone"], unheard["engines"]["speaker"]) == ("gone", "gone")
+    assert unheard["counters"]["unheard_ms"] > 500
+    assert (heard["outcome"], heard["engines"]["speaker"]) == ("answered", SPEAKER)
+    assert heard["response_latency_ms"] is not None
+
+
+def test_a_sound_server_that_is_restarted_is_waited_for(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ) as app:
+        app.until("ready:")
+        app.until("loudspeaker: default, ALSA")
+        card.kill()
+        for what in ("loudspeaker", "microphone"):
+            app.until(f'the {what} "default" has gone')
+        card.start()
+        for what in ("loudspeaker", "microphone"):
+            app.until(f'the {what} "default" is back')
+        say(card, tmp_path, WHAT_TIME)
+        app.until("you: what time is it")
+        recorded(app, 1)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    assert any(line.startswith("trouble ") for line in app.lines)
+    assert app.records()[0]["outcome"] == "answered"

@@ -1,0 +1,219 @@
+"""Real MCP servers, in processes of their own, over stdio and over HTTP."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from assistant.config.tool_settings import ToolServerSection
+from assistant.tools import ToolError, mcp_server, mcp_tools
+from assistant.tools.mcp_tools import McpTools
+from audio.errors import EngineLoadError
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).parent.parent.parent / "mcp_program.py"
+COMMAND = f"'{sys.executable}' '{PROGRAM}'"
+ENVIRON = {"TOOL_SECRET": "open sesame", "OTHER_SECRET": "not for tools"}
+
+
+def section(name: str = "home", command: str = COMMAND, env: str = "TOOL_SECRET", only: str = "") -> ToolServerSection:
+    return ToolServerSection(name=name, command=command, env=env, only=only)
+
+
+@asynccontextmanager
+async def tools_of(*sections: ToolServerSection) -> AsyncGenerator[tuple[McpTools, list[str]]]:
+    tools = McpTools(sections, ENVIRON)
+    told: list[str] = []
+    await tools.load()
+    leave = tools.attend(told.append)
+    try:
+        yield tools, told
+    finally:
+        leave()
+        async with asyncio.timeout(10):
+            await tools.aclose()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - what happens, happens in another thread
+            await asyncio.sleep(0.05)
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(40):
+            await test()
+
+    asyncio.run(limited())
+
+
+def test_a_program_is_run_listed_and_called() -> None:
+    async def test() -> None:
+        async with tools_of(section()) as (tools, told):
+            assert [function.name for function in tools.functions] == [
+                f"home_{name}" for name in ("die", "fail", "picture", "secret", "wait", "weather")
+            ]
+            weather = tools.functions[-1]
+            assert weather.description == "The weather at a place."
+            assert json.loads(weather.parameters)["required"] == ["place"]
+            assert await tools.call("home_weather", '{"place": "Köln"}') == "In Köln it is sunny."
+            assert "the list is full" in await tools.call("home_fail", "{}")
+            assert (await tools.call("home_fail", "{}")).startswith("error: ")
+            assert await tools.call("home_picture", "{}") == "[image]"
+            assert (await tools.call("home_weather", "{}")).startswith("error: ")
+            assert await tools.call("home_secret", "{}") == "open sesame nothing"
+            with pytest.raises(ToolError, match="no tool home_nothing"):
+                await tools.call("home_nothing", "{}")
+            assert told == []
+
+    run(test)
+
+
+def test_two_servers_with_the_same_tools_and_only_some_of_them() -> None:
+    async def test() -> None:
+        async with tools_of(section(only="weather"), section("work", only="weather gone")) as (tools, told):
+            assert told == ["the tool server work has no tool gone: see its key `only`"]
+            assert [function.name for function in tools.functions] == ["home_weather", "work_weather"]
+            assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert tools.detail == "2 tools: home (1), work (1)"
+
+    run(test)
+
+
+def test_where_none_of_the_wanted_tools_is_there_none_is_offered() -> None:
+    async def test() -> None:
+        async with tools_of(section(only="gone")) as (tools, told):
+            assert tools.functions == ()
+            assert told == ["the tool server home has no tool gone: see its key `only`"]
+
+    run(test)
+
+
+def test_a_call_can_be_cancelled_and_others_go_on() -> None:
+    async def test() -> None:
+        async with tools_of(section()) as (tools, _):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await tools.call("home_wait", '{"seconds": 30}')
+            assert await tools.call("home_wait", '{"seconds": 0}') == "waited"
+
+    run(test)
+
+
+def test_a_server_that_dies_is_said_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+
+    async def test() -> None:
+        async with tools_of(section()) as (tools, told):
+            before = tools.functions
+            with pytest.raises(ToolError, match="home"):
+                await tools.call("home_die", "{}")
+            await until(lambda: bool(told))
+            assert told[0].startswith("the tool server home is not there (")
+            assert tools.functions == before, "prompts would change"
+            with pytest.raises(ToolError, match="not there at the moment"):
+                await tools.call("home_weather", '{"place": "Bonn"}')
+            await until(lambda: not tools.troubles)
+            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert len(told) == 1
+
+    run(test)
+
+
+def test_a_server_that_is_not_there_does_not_stop_the_others() -> None:
+    async def test() -> None:
+        async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
+            assert len(tools.functions) == 6
+            assert told == ["the tool server gone is not there (no such program): its tools cannot be called"]
+
+    run(test)
+
+
+def test_a_variable_that_is_missing_is_named() -> None:
+    async def test() -> None:
+        with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
+            await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
+
+    run(test)
+
+
+SILENT = section("silent", f"'{sys.executable}' -c 'import time; time.sleep(60)'", "")
+
+
+async def stopped(tools: McpTools) -> None:
+    async with asyncio.timeout(5):
+        await tools.aclose()
+    thread = tools._thread
+    assert thread is not None
+    await until(lambda: not thread.is_alive())
+
+
+@pytest.mark.parametrize("look_s", [10, 0.3], ids=["before the first look", "after the first look"])
+def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.MonkeyPatch, look_s: float) -> None:
+    monkeypatch.setattr(mcp_tools, "FIRST_LOOK_S", look_s)
+
+    async def test() -> None:
+        tools = McpTools((SILENT,), ENVIRON)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await tools.load()
+        if look_s < 1:
+            await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
+        await stopped(tools)
+
+    run(test)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def test_a_server_at_an_address_is_called_and_its_restart_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+    port = free_port()
+
+    def start() -> "subprocess.Popen[bytes]":
+        command = [sys.executable, str(PROGRAM), str(port)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    async def listening() -> None:
+        async with asyncio.timeout(20), httpx.AsyncClient() as client:
+            while True:
+                try:
+                    await client.get(f"http://127.0.0.1:{port}/")
+                except httpx.TransportError:
+                    await asyncio.sleep(0.05)
+                else:
+                    return
+
+    async def test() -> None:
+        program = start()
+        try:
+            await listening()
+            server = ToolServerSection(name="far", url=f"http://127.0.0.1:{port}/mcp", token_env="TOOL_SECRET")
+            async with tools_of(server) as (tools, told):
+                assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
+                program.kill()
+                program.wait()
+                with pytest.raises(ToolError):
+                    await tools.call("far_weather", '{"place": "Rome"}')
+                await until(lambda: bool(told))
+                program = start()
+                await until(lambda: not tools.troubles)
+                assert await tools.call("far_weather", '{"place": "Rome"}') == "In Rome it is sunny."
+        finally:
+            program.kill()
+            program.wait()
+
+    run(test)

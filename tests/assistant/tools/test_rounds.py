@@ -1,0 +1,361 @@
+"""Tools in a conversation, on virtual time: none called in vain, none unanswered in the history, all of it booked."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from rehearsal import Performance, Rehearsal, Says
+from rehearsed_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, as_text, calls, last_user, looked_up
+
+from assistant.conversation import Conversation
+from assistant.engines import SessionSettings
+from assistant.facts import FunctionCalled, ReplyCut, ReplySent
+from assistant.items import Answered, Called
+from assistant.tools import ToolSettings
+from assistant.tools.rounds import MOST_CALLS, summed
+from assistant.turn_events import ReplyId
+from assistant.turn_settings import TurnSettings
+from llm.chat import ChatOptions, Finished, Function, Message
+
+ASKS = (Says(500, 1500, "what is the weather"),)
+SETTINGS = SessionSettings(tools=ToolSettings(moment="One moment."))
+
+
+def looks_it_up(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
+    return "It is sunny." if looked_up(messages) else calls()
+
+
+def rehearsal(
+    model: CallingModel, tools: ScriptedTools | None = None, says: Sequence[Says] = ASKS, length_ms: int = 9000
+) -> Rehearsal:
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+    piece = Rehearsal(says, length_ms, settings=SETTINGS, turns=turns, tools=tools or ScriptedTools())
+    piece.model = model
+    return piece
+
+
+def calling(rule: object = looks_it_up) -> CallingModel:
+    assert callable(rule)
+    return CallingModel((), rule=rule)
+
+
+def tool_messages(conversation: Conversation) -> list[Message]:
+    """Calls and results; each call is right before its own result, and no id is there twice."""
+    found = [message for message in conversation.messages() if message.calls or message.role == "tool"]
+    ids = [call.call_id for message in found for call in message.calls]
+    assert len(ids) == len(set(ids))
+    assert [message.call_id for message in found if message.role == "tool"] == ids
+    return found
+
+
+def spans_of(performance: Performance, turn: int = 0) -> dict[str, float]:
+    return {span.name: span.end_ms - span.start_ms for span in performance.records[turn].spans if not span.dropped}
+
+
+def test_what_a_tool_returns_continues_the_reply() -> None:
+    model, tools = calling(), ScriptedTools()
+    performance = rehearsal(model, tools).perform()
+    assert performance.units == ["It is sunny."]
+    assert [arguments for _, _, arguments in tools.called] == ['{"place":"here"}']
+    answered = performance.conversation.items[-1]
+    assert isinstance(answered, Answered)
+    assert (answered.text, answered.complete) == ("It is sunny.", True)
+    assert [message.role for message in performance.conversation.messages()] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert performance.told(FunctionCalled) == []  # it is none of the client's business
+    assert performance.records[0].outcome == "answered"
+
+
+def test_the_wait_for_a_tool_is_booked_and_everything_adds_up() -> None:
+    performance = rehearsal(calling(), ScriptedTools(takes_s=0.4)).perform()
+    record = performance.records[0]
+    spans = spans_of(performance)
+    assert spans["tool home_weather (1)"] == pytest.approx(400, abs=1)
+    assert record.stages["queue"].ms == pytest.approx(400, abs=2)
+    assert spans["llm_first_token 2"] == pytest.approx(90, abs=2)
+    assert record.stages["llm_first_token"].ms == pytest.approx(90, abs=2)  # the first round was hidden by the silence
+    (tool,) = [event for event in record.events if event.name == "tool"]
+    assert tool.detail == "attempt 1: home_weather: returned after 400 ms, 5 characters"
+    assert "sunny" not in replace(record, words=None).to_json()
+
+
+def test_a_speculative_attempt_calls_nothing() -> None:
+    says = (Says(500, 1500, "what is the weather"), Says(1700, 2500, "in Berlin"))
+    model, tools = calling(), ScriptedTools()
+    performance = rehearsal(model, tools, says).perform()
+    assert len(model.asked) > 2, "nothing was prepared in the pause"
+    assert len(tools.called) == 1
+    commit = next(event for event in performance.records[0].events if event.name == "commit")
+    assert tools.called[0][0] * 1000 >= commit.at_ms
+    assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
+
+
+def test_the_tokens_of_all_rounds_count() -> None:
+    performance = rehearsal(calling()).perform()
+    (sent,) = performance.told(ReplySent)
+    assert isinstance(sent, ReplySent)
+    assert (sent.prompt_tokens, sent.completion_tokens) == (200, 20)
+    answer = performance.records[0].answers[-1]
+    assert (answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens) == (200, 20, 100)
+
+
+def test_what_is_not_counted_is_not_known_of_the_whole() -> None:
+    end = summed((Finished("tool_calls", 5, 6, cached_tokens=None), Finished("stop", 7, None, cached_tokens=1)))
+    assert end == Finished("stop", 12, None, cached_tokens=None)
+
+
+# A moment
+
+
+def test_who_waits_long_is_asked_for_a_moment() -> None:
+    performance = rehearsal(calling(), ScriptedTools(takes_s=3)).perform()
+    record = performance.records[0]
+    assert record.speech_end_ms is not None
+    moment = next(event.at_ms for event in record.events if event.name == "moment")
+    first_sound_ms = performance.sound_from_ms()
+    assert first_sound_ms is not None
+    assert moment <= first_sound_ms <= moment + 100
+    assert performance.units == ["It is sunny."]
+    assert "moment" not in json.dumps([str(item) for item in performance.conversation.items])
+    # It is not the reply: that is heard after the tool has returned.
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 3000
+    assert record.stages["queue"].ms > 2900
+
+
+def test_what_a_client_measured_of_a_moment_is_not_the_latency() -> None:
+    piece = rehearsal(calling(), ScriptedTools(takes_s=3))
+    piece.at(4500, lambda: piece.session.measured(ReplyId(1, 1), 1.9, 0.01))
+    (record,) = piece.perform().records
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 3000
+
+
+def test_a_quick_tool_asks_for_no_moment() -> None:
+    performance = rehearsal(calling(), ScriptedTools(takes_s=1.3)).perform()
+    assert [event for event in performance.records[0].events if event.name == "moment"] == []
+
+
+def test_who_was_told_something_is_asked_for_no_moment() -> None:
+    model = calling(lambda messages, _options: "Sunny." if looked_up(messages) else calls(text="Let me look that up."))
+    performance = rehearsal(model, ScriptedTools(takes_s=3)).perform()
+    assert performance.units == ["Let me look that up.", "Sunny."]
+    assert [event for event in performance.records[0].events if event.name == "moment"] == []
+    first = spans_of(performance)
+    assert "llm_first_token 2" not in first, "the second round held nothing up"
+    assert performance.records[0].stages["queue"].ms == pytest.approx(0, abs=1)
+    said = performance.conversation.messages()
+    assert [message.content for message in said[2:]] == ["Let me look that up.", "sunny", "Sunny."]
+    assert said[2].calls
+
+
+# Interruptions
+
+
+def test_who_goes_on_during_a_call_cancels_it_and_is_answered_whole() -> None:
+    says = (*ASKS, Says(2600, 3400, "in Berlin"))
+    model, tools = calling(), ScriptedTools(takes_s=2)
+    performance = rehearsal(model, tools, says, 12000).perform()
+    assert (tools.cancelled, tools.returned) == (1, 1)
+    assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
+    assert len(tool_messages(performance.conversation)) == 2
+    assert all(_valid(asked) for asked in model.asked)
+
+
+def test_what_a_tool_did_before_the_person_went_on_stays_known() -> None:
+    says = (Says(500, 1500, "put milk on the list"), Says(2100, 3000, "and eggs"))
+    model = calling(lambda messages, _options: "Done." if looked_up(messages) else calls("home_add", "{}"))
+    model.first_token_ms = 300
+    tools = ScriptedTools(takes_s=0.01, result="milk is on the list")
+    performance = rehearsal(model, tools, says, 10000).perform()
+    (cut,) = performance.told(ReplyCut)
+    assert isinstance(cut, ReplyCut)
+    assert cut.why == "went on"
+    last = model.asked[-1]
+    assert [message.role for message in last][:5] == ["system", "user", "assistant", "tool", "user"]
+    assert last[4].content == "and eggs"
+    assert tools.returned == 2
+
+
+def test_a_voice_during_a_moment_is_heard_out() -> None:
+    says = (*ASKS, Says(3700, 4500, "in Berlin"))
+    tools = ScriptedTools(takes_s=6)
+    model = calling()
+    performance = rehearsal(model, tools, says, 14000).perform()
+    assert tools.cancelled == 1
+    assert "duck" in [event.name for event in performance.records[0].events]
+    assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
+
+
+@pytest.mark.slow
+def test_a_long_call_is_not_taken_for_being_stuck() -> None:
+    piece = rehearsal(calling(), ScriptedTools(takes_s=25), length_ms=32000)
+    piece.settings = SessionSettings(tools=ToolSettings(timeout_s=30, moment=""))
+    performance = piece.perform()
+    assert [record.outcome for record in performance.records] == ["answered"]
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("tools", "result"),
+    [
+        (ScriptedTools(fails=True), "error: the tool server home is not there at the moment; say so"),
+        (ScriptedTools(takes_s=100), "error: no answer within 8 s"),
+        (ScriptedTools(result="x" * 5000), f"{'x' * 4000} … (cut: 5000 characters, 4000 are kept)"),
+    ],
+)
+def test_the_model_is_told_what_came_of_a_call(tools: ScriptedTools, result: str) -> None:
+    model = calling()
+    performance = rehearsal(model, tools, length_ms=14000).perform()
+    assert model.asked[-1][-1].content == result
+    assert performance.records[0].outcome == "answered"
+
+
+def test_arguments_that_are_no_object_are_not_passed_on() -> None:
+    model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls(arguments="[1"))
+    tools = ScriptedTools()
+    rehearsal(model, tools).perform()
+    assert tools.called == []
+    assert model.asked[-1][-1].content == "error: not done: the arguments are no JSON object"
+    assert model.asked[-1][-2].calls[0].arguments == "{}"
+
+
+def test_a_model_that_calls_too_many_at_once_is_told() -> None:
+    many = Calls((("home_weather", "{}"),) * (MOST_CALLS + 2))
+    model = calling(lambda messages, _options: "Fine." if looked_up(messages) else many)
+    tools = ScriptedTools()
+    performance = rehearsal(model, tools).perform()
+    assert len(tools.called) == MOST_CALLS
+    told = tool_messages(performance.conversation)
+    assert len(told) == 2 * (MOST_CALLS + 2)
+    assert sum("at most" in message.content for message in told) == 2
+
+
+def test_a_model_that_never_stops_calling_is_stopped() -> None:
+    model, tools = calling(lambda _messages, _options: calls()), ScriptedTools()
+    performance = rehearsal(model, tools).perform()
+    assert len(tools.called) == 3
+    assert [options.choice for options in model.options[-4:]] == ["auto", "auto", "auto", "none"]
+    assert performance.records[0].error is not None
+    assert "tools.max_rounds" in performance.records[0].error
+    assert performance.units == ["I looked several things up and came to no answer."]
+    tool_messages(performance.conversation)
+
+
+# A client's own functions
+
+
+def test_a_client_function_of_the_same_name_goes_before() -> None:
+    theirs = Function("home_weather", "The client's.", "{}")
+    model, tools = calling(), ScriptedTools()
+    piece = rehearsal(model, tools)
+    piece.at(
+        10, lambda: setattr(piece.session, "wishes", replace(piece.session.wishes, options=ChatOptions((theirs,))))
+    )
+    performance = piece.perform()
+    assert [function.description for function in model.options[-1].functions] == ["The client's.", ADD.description]
+    assert tools.called == []
+    assert len(performance.told(FunctionCalled)) == 1
+
+
+def test_both_called_at_once_wait_for_the_client() -> None:
+    theirs = Function("lamp", "Switches a lamp.", "{}")
+    both = Calls((("home_weather", "{}"), ("lamp", "{}")))
+    model, tools = calling(lambda _messages, _options: both), ScriptedTools()
+    piece = rehearsal(model, tools)
+    forced = ChatOptions((theirs,), choice="required")
+    piece.at(10, lambda: setattr(piece.session, "wishes", replace(piece.session.wishes, options=forced)))
+    performance = piece.perform()
+    assert tools.returned == 1
+    assert [fact.item.name for fact in performance.told(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
+    assert isinstance(performance.conversation.items[-1], Called)
+    assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
+    assert all(options.choice == "required" for options in model.options)
+
+
+def test_nobody_is_listened_to_after_the_conversation() -> None:
+    tools = ScriptedTools()
+    rehearsal(calling(), tools).perform()
+    assert tools.listening == 0
+
+
+# Prompts grow at their end
+
+
+def _valid(messages: Sequence[Message]) -> bool:
+    """Whether a service would take it: each call is answered by the very next message."""
+    for at, message in enumerate(messages):
+        if message.calls and [call.call_id for call in message.calls] != [messages[at + 1].call_id]:
+            return False
+    return True
+
+
+def common(one: str, other: str) -> int:
+    """How many bytes two prompts have in common at their beginning."""
+    first, second = one.encode(), other.encode()
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+
+
+def conversation_of(turns: int) -> list[Says]:
+    """Every fourth turn is gone on with after its commit, every fifth interrupts the reply to the one before."""
+    says = []
+    at_ms = 500
+    for turn in range(turns):
+        says.append(Says(at_ms, at_ms + 1000, f"question {turn} about the weather"))
+        at_ms += 1000
+        if turn % 4 == 3:
+            says.append(Says(at_ms + 500, at_ms + 1100, f"and more of {turn}"))
+            at_ms += 1100
+        at_ms += 1700 if turn % 5 == 4 else 5000
+    return says
+
+
+def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
+    asked = messages[last_user(messages)].content
+    number = int(asked.split()[1])
+    if number % 3 == 0 and not looked_up(messages):
+        return calls(text="Let me look." if number % 2 else "")
+    return f"Well, that is my answer to question {number}, and it has quite a number of words."
+
+
+@pytest.mark.slow
+def test_each_prompt_begins_with_what_was_read_before() -> None:
+    says = conversation_of(30)
+    model = calling(by_number)
+    piece = rehearsal(model, ScriptedTools(), says, says[-1].end_ms + 9000)
+    piece.max_history_tokens = 600
+    model.first_token_ms = 500
+    performance = piece.perform()
+    assert any(isinstance(fact, ReplyCut) and fact.why == "went on" for _, fact in performance.facts), "no retraction"
+    assert any(record.outcome == "interrupted" for record in performance.records), "no interruption"
+    assert all(_valid(asked) for asked in model.asked)
+
+    cuts = 0
+    for earlier, later, before, after in zip(model.wired, model.wired[1:], model.asked, model.asked[1:], strict=False):
+        if after[1:2] != before[1:2]:
+            cuts += 1
+            continue
+        # What follows the user's last words is new or was cut short; all before it has been read already.
+        known = len(earlier.encode()) - sum(len(as_text(one).encode()) for one in before[last_user(before) :])
+        assert common(earlier, later) >= known
+    turns = len({record.turn for record in performance.records})
+    assert 1 <= cuts <= turns / 5, f"the history was cut {cuts} times in {turns} turns"
+
+
+def test_an_answer_that_was_heard_whole_is_read_as_it_was_sent() -> None:
+    says = (*ASKS, Says(6000, 7000, "and tomorrow"))
+    model = calling(lambda messages, _options: "It is sunny." if looked_up(messages) else calls(text="Let me look."))
+    rehearsal(model, ScriptedTools(), says, 12000).perform()
+    second_round = next(at for at, asked in enumerate(model.asked) if asked[-1].role == "tool")
+    later = model.wired[-1]
+    assert later.startswith(model.wired[second_round])

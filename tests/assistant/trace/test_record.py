@@ -1,0 +1,57 @@
+"""The trace's schema: one line of JSON, documented as it is."""
+
+import base64
+import json
+
+import pytest
+import trace_texts
+from rehearsal import Rehearsal, Says
+
+from assistant.latency import STAGES
+from assistant.trace import record as records
+from assistant.trace.record import SCHEMA, TurnRecord
+
+
+@pytest.fixture(scope="module")
+def record() -> TurnRecord:
+    says = [Says(1000, 1800, "what time is it")]
+    (made,) = Rehearsal(says, keep_words=True).perform().records
+    return made
+
+
+def test_a_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
+    line = record.to_json()
+    assert "\n" not in line
+    read = json.loads(line)
+    assert list(read) == list(TurnRecord.__dataclass_fields__)
+    assert read["schema"] == SCHEMA
+    assert list(read["stages"]) == list(STAGES)
+    assert all(set(share) == {"ms", "slack_ms"} for share in read["stages"].values())
+
+
+def test_the_written_stages_still_sum_to_the_written_latency(record: TurnRecord) -> None:
+    read = json.loads(record.to_json())
+    total_ms = sum(share["ms"] for share in read["stages"].values())
+    assert total_ms == pytest.approx(read["response_latency_ms"], abs=0.01)
+
+
+def test_the_detectors_opinion_is_kept_for_every_frame(record: TurnRecord) -> None:
+    (hearing,) = json.loads(record.to_json())["hearings"]
+    frames = len(base64.b64decode(hearing["vad"]))
+    # From the first frame of the pre-roll to the commit.
+    assert hearing["vad_start_ms"] == pytest.approx(hearing["segment_ms"], abs=20)
+    assert hearing["vad_start_ms"] + frames * 20 == pytest.approx(read_event(record, "commit"), abs=20)
+
+
+def read_event(record: TurnRecord, name: str) -> float:
+    return next(event.at_ms for event in record.events if event.name == name)
+
+
+def test_every_part_of_a_record_has_its_table() -> None:
+    parts = {part for name, part in vars(records).items() if name.startswith("Traced")}
+    assert {record for _, record in trace_texts.RECORDS} == {TurnRecord, *parts}
+
+
+def test_the_documentation_is_written_from_the_schema() -> None:
+    page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
+    assert page == trace_texts.with_tables(page), "run `PYTHONPATH=. python tests/trace_texts.py`"

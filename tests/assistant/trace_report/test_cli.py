@@ -1,0 +1,140 @@
+"""The commands from outside: what they print, and with which status they end."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
+from typer.testing import CliRunner
+
+from assistant.trace_report.cli import trace
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    """In this process: exit status, what was printed, and what was complained about."""
+    done = CliRunner().invoke(trace, [str(argument) for argument in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_without_a_file_the_traces_of_the_configuration_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    written(folder / "a.jsonl", demo_records())
+    command = [str(REPARTEE), "trace", "report"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
+    assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()
+
+
+def test_the_start_of_other_commands_does_not_wait_for_these() -> None:
+    code = (
+        "import sys, assistant.cli; print([name for name in ('orjson', 'numpy', 'rich.table') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_one_turn_of_several_files() -> None:
+    code, out, _ = run("show", DEMO, DEMO, "--turn", "4")
+    assert code == 0
+    assert out.count("turn 4 of") == 2
+    assert "turn 5 of" not in out
+
+
+def test_a_turn_that_is_not_there_is_a_mistake() -> None:
+    code, _, err = run("show", DEMO, "--turn", "9")
+    assert code == 2
+    assert "no turn 9 in it" in err
+
+
+@pytest.mark.slow  # it draws a page
+def test_forms_of_a_report(tmp_path: Path) -> None:
+    code, out, _ = run("report", DEMO, "--json", "--html", tmp_path / "page.html")
+    assert code == 0
+    assert json.loads(out)["turns"] == 5
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert run("report", DEMO, "--csv")[1].startswith("stage,turns,")
+    assert run("report", DEMO, "--csv", "--json")[0] == 2
+    assert "name another file with --html" in run("report", DEMO, "--html", tmp_path / "missing" / "page.html")[2]
+
+
+def test_the_gate(tmp_path: Path) -> None:
+    before = written(tmp_path / "before.jsonl", demo_records() * 20)
+    after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
+    assert run("compare", before, after)[0] == 0
+    code, out, _ = run("compare", before, after, "--gate")
+    assert code == 1
+    assert "worse" in out
+    assert run("compare", after, before, "--gate")[0] == 0
+    assert run("compare", before, before, "--gate")[0] == 0
+
+
+def test_nothing_can_be_compared_with_nothing(tmp_path: Path) -> None:
+    silent = [record | {"response_latency_ms": None, "stages": {}} for record in demo_records()]
+    code, _, err = run("compare", DEMO, written(tmp_path / "silent.jsonl", silent), "--gate")
+    assert code == 2
+    assert "silent.jsonl has no turn with a response latency" in err
+
+
+def test_scrubbing_a_folder(tmp_path: Path) -> None:
+    said = [record | {"words": {"user": "hello", "assistant": ""}} for record in demo_records()]
+    path = written(tmp_path / "a.jsonl", said)
+    code, out, _ = run("scrub", tmp_path)
+    assert code == 0
+    assert out == f"{path}  5 turns, words of 5 removed\n"
+    assert "hello" not in path.read_text()
+    assert run("scrub", tmp_path)[1] == f"{path}  5 turns, no words in them\n"
+
+
+def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(DEMO.read_bytes()[:-100])
+    code, out, err = run("report", path)
+    assert code == 0
+    assert out.startswith("4 turns of 1 conversation")
+    assert err.startswith("repartee: ")
+    assert "line 5 is torn" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("report", "missing.jsonl"), "missing.jsonl does not exist"),
+        (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
+        (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
+        (("report", Path(__file__)), "line 1 is no JSON"),
+        (("report", os.devnull), f"{os.devnull}: no turn in it"),
+        (("scrub", Path(__file__)), "line 1 is no JSON"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("repartee: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
+def test_a_field_of_another_kind_is_one_line_at_most(tmp_path: Path, field: str) -> None:
+    values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
+    commands = ("show", "report", "replay", "advise", "scrub")
+    turn = rehearsed([TIME])[0]
+    began = sorted(turn).index(field)
+    for number, value in enumerate(values):
+        record = turn | {field: value}
+        # Each field meets each command twice, each value over the fields all of them: all with all took five minutes.
+        code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
+        assert code in {0, 2}
+        assert code == 0 or err.startswith("repartee: ")

@@ -1,0 +1,143 @@
+"""What is counted of a turn, from real and rehearsed ones."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from rehearsal import Rehearsal, Says
+from rehearsed_tools import CallingModel, ScriptedTools, calls, looked_up
+from trace_samples import TIME, demo_records, rehearsed
+
+from assistant.engines import SessionSettings
+from assistant.latency import STAGES
+from assistant.session import Session
+from assistant.tools import ToolSettings
+from assistant.trace_report.facts import Try, attempt_of, facts_of, try_of
+from assistant.turn_settings import TurnSettings
+
+SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+
+
+def test_the_demos_turns() -> None:
+    facts = [facts_of(record) for record in demo_records()]
+    assert [each.outcome for each in facts] == ["answered"] * 3 + ["interrupted", "answered"]
+    assert [each.interrupted for each in facts] == [False] * 3 + [True, False]
+    assert not any(each.cut_in or each.failed for each in facts)
+    assert [(each.dropped, each.confirmed) for each in facts] == [(1, 0)] + [(0, 1)] * 4
+    assert [each.wasted_answers for each in facts] == [1, 0, 0, 0, 0]
+    assert {each.answered_by for each in facts} == {"skills"}
+    assert [round(each.ahead_ms or 0) for each in facts] == [100, 179, 120, 120, 135]
+    assert facts[4].words_ms == pytest.approx(39.8, abs=0.1)
+    # 164 ms of work, of which 102 ms, the words asked for again, were waited for.
+    assert facts[4].hidden_ms == pytest.approx(62, abs=1)
+
+
+def test_stages_are_in_order_and_sum_to_the_latency() -> None:
+    for record in demo_records():
+        facts = facts_of(record)
+        assert len(facts.stages_ms) == len(STAGES)
+        assert sum(facts.stages_ms) == pytest.approx(facts.latency_ms, abs=0.01)
+
+
+def test_who_goes_on_before_the_commit_wastes_an_attempt() -> None:
+    (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
+    facts = facts_of(record)
+    assert (facts.dropped, facts.confirmed, facts.cut_in, facts.committed) == (1, 0, False, True)
+    assert facts.ahead_ms == pytest.approx(300, abs=25)
+
+
+def test_a_reply_that_is_taken_back_is_a_cut_in() -> None:
+    (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
+    facts = facts_of(record)
+    assert "retracted" in [event["name"] for event in record["events"]]
+    assert facts.cut_in
+    assert facts.dropped >= 1
+
+
+@pytest.mark.parametrize(("onset_ms", "cut_in"), [(2750, True), (3600, False)])
+def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut_in: bool) -> None:
+    says = [TIME, Says(onset_ms, onset_ms + 800, "what is the date")]
+    replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
+    first = rehearsed(says, length_ms=9000, replies=replies)[0]
+    facts = facts_of(first)
+    (interrupt,) = [event for event in first["events"] if event["name"] == "interrupt"]
+    assert facts.interrupted
+    assert facts.cut_in is cut_in, interrupt["at_ms"] - first["playout_start_ms"]
+
+
+CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "requested": Session.request}
+
+
+@pytest.mark.parametrize("why", ["client", "requested", "the end"])
+def test_a_reply_that_no_voice_cut_off_was_not_interrupted(why: str) -> None:
+    reply = "It is ten o'clock and all is well in town, and in the country, too."
+    rehearsal = Rehearsal([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
+    rehearsal.at(2750, lambda: CUTS.get(why, Session.leave)(rehearsal.session))
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    assert record["outcome"] == "interrupted"
+    assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))
+    facts = facts_of(record)
+    assert (facts.interrupted, facts.cut_in) == (False, False)
+
+
+def test_a_turn_without_words_or_answer_has_nothing_of_one() -> None:
+    (record,) = rehearsed([Says(1000, 1500, "")])
+    facts = facts_of(record)
+    assert facts.latency_ms is None
+    assert facts.stages_ms == ()
+    assert not facts.committed
+
+
+def test_a_failed_turn_is_counted_as_one() -> None:
+    (record,) = rehearsed([TIME], replies=("",))
+    assert facts_of(record).failed
+
+
+def test_which_attempt_an_event_is_about() -> None:
+    assert attempt_of("attempt 12: other words") == 12
+    assert attempt_of("attempt 3") == 3
+    with pytest.raises(ValueError, match="something"):
+        attempt_of("something")
+
+
+def asked(detail: str) -> dict[str, object]:
+    return {"name": "tried", "at_ms": 2500.0, "detail": detail}
+
+
+def test_endpoints_that_were_asked_in_vain_are_no_work_of_the_answer() -> None:
+    record = demo_records()[1]
+    plain = facts_of(record)
+    name = "asked far: away (1)"
+    span = {"name": name, "stage": "llm_first_token", "attempt": 1, "start_ms": 7624.0, "end_ms": 7924.0}
+    record["spans"].append(span | {"after": ["stt"], "dropped": False})
+    record["events"] += [
+        asked("attempt 1: far: away: first, overtaken after 300 ms, 12 tokens in vain (0.000120)"),
+        asked("attempt 1: near: hedge, answered after 80 ms"),
+    ]
+    facts = facts_of(record)
+    assert facts.tries == (Try("far: away", "first", "overtaken", 300, 12), Try("near", "hedge", "answered", 80, 0))
+    assert facts._replace(tries=()) == plain
+
+
+def test_what_was_hidden_of_a_turn_that_called_a_tool() -> None:
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+    rehearsal = Rehearsal(
+        [TIME], 9000, settings=SessionSettings(tools=ToolSettings()), turns=turns, tools=ScriptedTools(takes_s=0.4)
+    )
+    rehearsal.model = CallingModel((), rule=lambda messages, _options: "Sunny." if looked_up(messages) else calls())
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    took_ms = {span["name"]: span["end_ms"] - span["start_ms"] for span in record["spans"] if not span["dropped"]}
+    # The words and the first look at the model are behind the endpoint, the tool and the second look behind nothing.
+    model_ms = took_ms["llm_network"] + took_ms["llm_first_token"]
+    assert model_ms > 50
+    facts = facts_of(record)
+    assert facts.hidden_ms == pytest.approx(took_ms["stt"] + model_ms)
+    assert facts.model_ms == pytest.approx(model_ms)
+
+
+def test_an_event_of_another_form_does_not_count() -> None:
+    assert try_of("attempt 2: near: failover, given up after 1500 ms") == Try("near", "failover", "given up", 1500, 0)
+    assert try_of("attempt 2: something else") is None
+    record = demo_records()[0]
+    record["events"].append(asked("worded anew"))
+    assert facts_of(record).tries == ()

@@ -1,0 +1,160 @@
+"""From turns to a report's figures."""
+
+import random
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rehearsal import Says
+from trace_samples import TIME, demo_records, rehearsed, slower
+
+from assistant.latency import STAGES
+from assistant.trace_report.facts import facts_of
+from assistant.trace_report.figures import LEAST_IN_TAIL, Figures, Tally
+from assistant.trace_report.reading import Record
+
+
+def tally(records: list[Record]) -> Tally:
+    counted = Tally()
+    for record in records:
+        counted.add(record["conversation"], facts_of(record))
+    return counted
+
+
+def figures(records: list[Record]) -> Figures:
+    return tally(records).figures()
+
+
+def test_the_demos_figures() -> None:
+    found = figures(demo_records())
+    assert (found.turns, found.conversations) == (5, 1)
+    assert found.outcomes == {"answered": 4, "interrupted": 1}
+    assert found.latency is not None
+    assert found.latency.percentiles[50].value == pytest.approx(248.094, abs=0.001)
+    assert not found.latency.percentiles[99].enough
+    assert found.within is not None
+    assert (found.within.count, found.within.of) == (5, 5)
+    assert found.interruptions is not None
+    assert found.interruptions.count == 1
+    assert found.tail is None
+    assert found.speculation.hits is not None
+    assert (found.speculation.hits.count, found.speculation.hits.of) == (5, 5)
+    assert (found.speculation.attempts, found.speculation.dropped, found.speculation.confirmed) == (10, 1, 4)
+    assert list(found.endpoints) == ["skills"]
+    assert found.recognizers["pocketsphinx"].per_speech == pytest.approx(0.013, abs=0.001)
+
+
+def test_the_band_is_cut_at_both_ends() -> None:
+    first = demo_records()[0]
+    latencies = (100.0, 199.9, 200.0, 500.0, 500.1, 900.0)
+    found = figures([first | {"response_latency_ms": ms} for ms in latencies])
+    shares = (found.sooner, found.within, found.later)
+    assert [each.count for each in shares if each is not None] == [2, 2, 2]
+
+
+def test_the_tail_is_charged_to_what_is_slow_there_and_not_on_average() -> None:
+    """The endpoint's wait is most of every turn; the voice is slow in a few."""
+    usual, slow = demo_records()[:1] * 95, slower(demo_records()[:1], "tts", 300) * 5
+    records = usual + slow
+    random.Random(1).shuffle(records)
+    found = figures(records)
+    assert found.tail is not None
+    assert (found.tail.turns, found.tail.stage, found.tail.leads) == (5, "tts", 5)
+    assert found.tail.excess_ms == pytest.approx(300, abs=0.1)
+    assert found.tail.from_ms == pytest.approx(579.955, abs=0.01)
+    assert found.latency is not None
+    assert max(STAGES, key=lambda stage: found.stages[stage].percentiles[50].value) == "endpoint_wait"
+
+
+def test_few_turns_have_no_tail() -> None:
+    records = demo_records()[:1]
+    assert figures(records * (LEAST_IN_TAIL - 1)).tail is None
+    assert figures(records * LEAST_IN_TAIL).tail is not None
+
+
+def test_turns_without_latency_count_and_leave_the_percentiles_alone() -> None:
+    silent = rehearsed([Says(1000, 1500, "")])
+    found = figures(demo_records() + silent)
+    assert found.turns == 6
+    assert found.conversations == 2
+    assert found.latency is not None
+    assert found.latency.count == 5
+    alone = figures(silent)
+    assert alone.latency is None
+    assert alone.within is None
+    assert alone.stages == {}
+
+
+def test_what_answered_is_compared_by_name() -> None:
+    near, far = demo_records(), slower(demo_records(), "llm_first_token", 200)
+    for record in far:
+        record["engines"]["answered_by"] = "far"
+        for span in record["spans"]:
+            if span["name"] == "llm_first_token":
+                span["end_ms"] += 200
+    far[0]["error"] = "it broke off"
+    found = figures(near * 2 + far).endpoints
+    assert list(found) == ["skills", "far"]
+    assert (found["far"].turns, found["far"].failed) == (5, 1)
+    works = [found[name].work for name in ("skills", "far")]
+    assert [round(work.percentiles[50].value) for work in works if work is not None] == [0, 200]
+
+
+def test_endpoints_that_were_asked_are_compared() -> None:
+    records = demo_records()
+    for record, details in zip(
+        records,
+        [
+            ["near: first, answered after 80 ms"],
+            ["near: first, answered after 120 ms"],
+            ["near: first, overtaken after 400 ms, 9 tokens in vain", "far: hedge, answered after 200 ms"],
+            ["near: first, failed after 5 ms", "far: failover, answered after 210 ms"],
+            [],
+        ],
+        strict=True,
+    ):
+        record["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {detail}"} for detail in details]
+    first, second = tally(records[:2]), tally(records[2:])
+    first.merge(second)
+    found = first.figures().asked
+    assert list(found) == ["near", "far"]
+    assert found["near"].outcomes == {"answered": 2, "overtaken": 1, "failed": 1}
+    assert found["far"].reasons == {"hedge": 1, "failover": 1}
+    assert (found["near"].tokens_in_vain, found["far"].tokens_in_vain) == (9, 0)
+    assert found["far"].first_token is not None
+    assert found["far"].first_token.most == 210
+
+
+def test_a_cut_in_is_counted_among_the_replies_that_were_begun() -> None:
+    taken_back = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
+    found = figures(taken_back + rehearsed([TIME]) + rehearsed([Says(1000, 1500, "")]))
+    assert found.cut_ins is not None
+    assert (found.cut_ins.count, found.cut_ins.of) == (1, 2)
+
+
+conversations = st.lists(st.lists(st.sampled_from(range(5)), min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+@settings(max_examples=20)  # a report each, three of them
+@given(conversations, st.integers(0, 6))
+def test_counting_in_parts_is_counting(drawn: list[list[int]], cut: int) -> None:
+    recorded = demo_records()
+    named = [[recorded[index] | {"conversation": str(n)} for index in turns] for n, turns in enumerate(drawn)]
+    first, second = (tally(list(chain.from_iterable(part))) for part in (named[:cut], named[cut:]))
+    first.merge(second)
+    whole = tally(list(chain.from_iterable(named)))
+    assert first.figures() == whole.figures()
+    assert first.stages().tolist() == whole.stages().tolist()
+
+
+def test_a_turn_costs_the_same_few_bytes_however_many_there_are() -> None:
+    """No record is kept: what grows are arrays of four bytes a value."""
+    counted = tally(demo_records() * 200)
+    kept = sum(
+        getattr(owner, name).buffer_info()[1] * getattr(owner, name).itemsize
+        for owner in (counted, *counted._endpoints.values(), *counted._recognizers.values(), *counted._voices.values())
+        for name in ("latency", "work", "_stages", "_ahead", "_hidden")
+        if hasattr(owner, name)
+    )
+    assert kept / 1000 <= 76

@@ -1,0 +1,111 @@
+"""Traces while they are written."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from trace_samples import DEMO, demo_records, written
+
+from assistant.trace_report.following import follow
+from assistant.trace_report.reading import Record, TraceError
+from assistant.trace_report.scrubbing import scrub
+
+LINES = DEMO.read_bytes().splitlines(keepends=True)
+
+
+Act = tuple[Path, bytes | None] | Callable[[], None]
+"""What is appended to a file; None: it is removed; or anything else that happens."""
+
+
+class Acts:
+    """One is done at every pause; after the last, Ctrl-C."""
+
+    def __init__(self, acts: Sequence[Act]) -> None:
+        self._acts = iter(acts)
+
+    def pause(self, _seconds: float) -> None:
+        try:
+            act = next(self._acts)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+        if callable(act):
+            act()
+            return
+        path, text = act
+        if text is None:
+            path.unlink()
+            return
+        with path.open("ab") as file:
+            file.write(text)
+
+
+def followed(path: Path, *acts: Act) -> list[int]:
+    """The turns that are shown."""
+    turns: list[int] = []
+    records = follow(path, pytest.fail, Acts(acts).pause)
+    with pytest.raises(KeyboardInterrupt):
+        turns += map(_turn, records)
+    return turns
+
+
+def _turn(record: Record) -> int:
+    number: int = record["turn"]
+    return number
+
+
+def test_only_what_is_new_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINES[0])
+    assert followed(path, (path, LINES[1]), (path, LINES[2] + LINES[3])) == [2, 3, 4]
+
+
+def test_a_line_is_shown_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINES[0])
+    assert followed(path, (path, LINES[1][:500]), (path, LINES[1][500:-1]), (path, b"\n" + LINES[2][:7])) == [2]
+
+
+def test_a_conversation_that_begins_meanwhile_is_shown_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(LINES[0])
+    acts: list[Act] = [
+        (tmp_path / "b.jsonl", LINES[1]),
+        (tmp_path / "a.jsonl", LINES[2]),
+        (tmp_path / "notes.txt", b"hello\n"),
+    ]
+    assert followed(tmp_path, *acts) == [2, 3]
+
+
+def test_a_trace_that_is_removed_or_begins_anew_is_no_trouble(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINES[0] + LINES[1])
+    acts: list[Act] = [(path, None), (path, LINES[2]), (path, LINES[3])]
+    assert followed(tmp_path, *acts) == [3, 4]
+
+
+def test_a_trace_that_gets_shorter_is_not_shown_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    spoken = [record | {"words": {"user": "hello", "assistant": "Hello."}} for record in demo_records()[:2]]
+
+    def scrubbed() -> None:
+        long = path.stat().st_size
+        scrub(path, pytest.fail)
+        assert path.stat().st_size < long
+
+    def half_a_line_taken_back() -> None:
+        os.truncate(path, path.stat().st_size - 100)
+
+    half = LINES[2][:100]
+    acts: list[Act] = [scrubbed, (path, half), half_a_line_taken_back, (path, LINES[2])]
+    for followable in (path, tmp_path):
+        written(path, spoken)
+        assert followed(followable, *acts) == [3]
+
+
+def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="does not exist"):
+        next(follow(tmp_path / "missing", pytest.fail, Acts([]).pause))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"")
+    with pytest.raises(TraceError, match="no JSON"):
+        followed(path, (path, b"hello\n"))

@@ -1,0 +1,106 @@
+"""The page: whole in itself, whatever the traces hold."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from trace_samples import DEMO, demo_records, printed, slower, written
+
+from assistant.trace_report.commands import Wanted, report
+from assistant.trace_report.counting import tallied
+from assistant.trace_report.page import page
+from assistant.trace_report.reading import Record
+
+pytestmark = pytest.mark.slow
+"""Each draws some pages, of half a second each."""
+
+
+def page_of(path: Path, slowest: int = 10) -> str:
+    tally, records = tallied([path], slowest, lambda what: None)
+    return page(tally, tally.figures(), records)
+
+
+class Elements(HTMLParser):
+    """Every element and attribute, and whether all that are opened are closed."""
+
+    VOID = frozenset(("meta",))
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_nothing_is_fetched_and_nothing_is_run() -> None:
+    elements = Elements(page_of(DEMO))
+    assert elements.open == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(elements.names)
+    named = {value for name, value in elements.attributes if name in {"src", "href", "xlink:href", "data"}}
+    assert all(value.startswith("#") for value in named)
+    assert not re.search(r"@import|url\((?!#)", page_of(DEMO))
+
+
+def test_a_drawing_for_the_whole_and_one_for_each_of_the_slowest() -> None:
+    text = page_of(DEMO)
+    assert Elements(text).names.count("svg") == 2 + 5
+    headings = re.findall(r"<h3>turn (\d)", text)
+    assert headings == ["5", "1", "2", "3", "4"]
+
+
+def test_at_most_ten_turns_are_drawn_one_by_one(tmp_path: Path) -> None:
+    records: list[Record] = [record for ms in range(4) for record in slower(demo_records(), "tts", ms * 50)]
+    path = written(tmp_path / "many.jsonl", records)
+    page_file = tmp_path / "page.html"
+    printed(lambda console: report([path], Wanted(html=page_file), console))
+    assert page_file.read_text(encoding="utf-8").count("<h3>") == 10
+
+
+def test_names_from_the_file_stay_text(tmp_path: Path) -> None:
+    hostile = "<script>alert('1')</script>&\""
+    records = demo_records()
+    for record in records:
+        record["engines"] |= {"answered_by": hostile, "stt": hostile, "tts": hostile}
+        record |= {"conversation": hostile, "outcome": hostile, "fallbacks": [hostile], "error": hostile}
+        tried = f"attempt 1: {hostile}: first, answered after 80 ms"
+        record["events"].append({"name": "tried", "at_ms": 0.0, "detail": tried})
+        record["spans"][0]["name"] = "<b>" if record["spans"][0]["name"] != "endpoint" else "endpoint"
+    text = page_of(written(tmp_path / "hostile.jsonl", records))
+    assert "Endpoints asked" in text
+    elements = Elements(text)
+    assert not {"script", "b"} & set(elements.names)
+    assert elements.open == []
+
+
+def test_the_same_turns_give_the_same_page() -> None:
+    assert page_of(DEMO) == page_of(DEMO)
+
+
+def test_turns_without_a_latency_have_a_page_too(tmp_path: Path) -> None:
+    silent = demo_records()[0] | {"response_latency_ms": None, "stages": {}, "no_latency_reason": "no words"}
+    text = page_of(written(tmp_path / "silent.jsonl", [silent]))
+    assert "none of them has a response latency" in text
+    assert "svg" not in Elements(text).names
+
+
+@pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])
+def test_any_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
+    records = demo_records()[:1]
+    records[0]["spans"][0] |= more
+    drawn = page_of(written(tmp_path / "a.jsonl", records))
+    assert more.get("name", "silence") in drawn

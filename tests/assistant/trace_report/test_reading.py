@@ -1,0 +1,112 @@
+"""Reading traces: what is torn or newer is no obstacle, what is no trace is said."""
+
+import json
+from pathlib import Path
+
+import pytest
+from trace_samples import DEMO, demo_records, written
+
+from assistant.trace_report.reading import TraceError, read_records, record_of, trace_files, understood
+
+
+def test_a_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
+    for name in ("20260102-b.jsonl", "20260101-a.jsonl", "notes.txt"):
+        written(tmp_path / name, demo_records()[:1])
+    single = written(tmp_path / "notes.txt", demo_records())
+    names = [path.name for path in trace_files([tmp_path, single])]
+    assert names == ["20260101-a.jsonl", "20260102-b.jsonl", "notes.txt"]
+
+
+def test_what_is_not_there_is_said_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"missing does not exist.*trace\.dir"):
+        trace_files([tmp_path / "missing"])
+    with pytest.raises(TraceError, match="holds no traces"):
+        trace_files([tmp_path])
+
+
+def test_records_come_as_they_were_written() -> None:
+    assert list(read_records([DEMO], pytest.fail)) == demo_records()
+
+
+@pytest.mark.parametrize("kept", [1, 9, 10, 11, 300, -2])
+def test_a_torn_last_line_is_left_out_wherever_it_is_torn(kept: int, tmp_path: Path) -> None:
+    first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(first + second[:kept])
+    warnings: list[str] = []
+    assert [record["turn"] for record in read_records([path], warnings.append)] == [1]
+    (warning,) = warnings
+    assert f"{path}, line 2 is torn" in warning
+
+
+def test_a_line_that_a_crash_left_in_the_middle_is_left_out(tmp_path: Path) -> None:
+    first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(first[:100] + b"\n\n" + second)
+    warnings: list[str] = []
+    assert [record["turn"] for record in read_records([path], warnings.append)] == [2]
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello\n", "line 1 is no JSON"),
+        ('{"scheme": 1', "line 1 is no JSON"),
+        ("[1, 2]\n", "line 1 is no turn's record"),
+        ('{"turn": 1}\n', "line 1 is no turn's record"),
+        ('{"schema": "1"}\n', "line 1 is no turn's record"),
+        ('{"schema": 1, "turn": 1}\n', "line 1 lacks attempts, conversation, endpoint_ms"),
+        (b"\xff\xfe\x00", "line 1 is no JSON"),
+    ],
+)
+def test_a_wrong_file_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TraceError, match=said) as caught:
+        list(read_records([path], pytest.fail))
+    assert str(path) in str(caught.value)
+
+
+def test_fields_of_a_newer_version_are_kept_and_said_once_a_file(tmp_path: Path) -> None:
+    newer = [record | {"schema": 2, "mood": "calm"} for record in demo_records()]
+    path = written(tmp_path / "newer.jsonl", newer)
+    warnings: list[str] = []
+    assert list(read_records([path], warnings.append)) == newer
+    (warning,) = warnings
+    assert "schema 2" in warning
+
+
+def test_a_field_that_is_not_what_it_should_be_names_the_turn() -> None:
+    record = demo_records()[0]
+    with pytest.raises(TraceError, match=rf"turn 1 of {record['conversation']}: not a record"):
+        understood(lambda found: found["stages"]["endpoint_wait"] + 1, record)
+
+
+def test_an_empty_line_is_nothing() -> None:
+    assert record_of(b"\n", Path("a"), 1, pytest.fail) is None
+    assert record_of(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
+
+
+def test_half_a_character_costs_no_turn(tmp_path: Path) -> None:
+    said = {"user": "well \ud83d", "assistant": "\ud83d\ude00"}
+    path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
+    found = list(read_records([path], pytest.fail))
+    assert len(found) == 5
+    assert found[0]["words"] == {"user": "well ?", "assistant": "\U0001f600"}
+
+
+def test_zeros_where_the_power_failed_are_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
+    told: list[str] = []
+    assert len(list(read_records([path], told.append))) == 5
+    assert "line 6 is torn" in told[0]
+
+
+def test_what_only_python_calls_json_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(DEMO.read_bytes() + b'{"schema":1,"x":NaN,"y":"\\ud83d"}\n{"schema":1,"y":"\\ud83d"' + b"[" * 9999)
+    told: list[str] = []
+    assert len(list(read_records([path], told.append))) == 5
+    assert len(told) == 2

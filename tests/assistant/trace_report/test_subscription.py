@@ -1,0 +1,153 @@
+"""Following a server's stream: addresses, refusals, lines that are cut anywhere, and streams that break off."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trace_samples import DEMO, demo_records
+
+from assistant.trace_report.reading import Record, TraceError
+from assistant.trace_report.subscription import CONTENT_TYPE, stream_url, subscribe
+
+LINES = DEMO.read_bytes()
+
+
+class Stream(httpx.SyncByteStream):
+    """What a server sends; at its end the connection breaks, where it should."""
+
+    def __init__(self, chunks: Iterable[bytes], *, breaks: bool = False) -> None:
+        self._chunks = chunks
+        self._breaks = breaks
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._chunks
+        if self._breaks:
+            raise httpx.ReadTimeout("nothing came")
+
+
+def traces(*chunks: bytes, breaks: bool = False) -> httpx.Response:
+    return httpx.Response(200, headers={"Content-Type": CONTENT_TYPE}, stream=Stream(chunks, breaks=breaks))
+
+
+def refusal(status: int, message: str = "no") -> httpx.Response:
+    return httpx.Response(status, json={"error": {"message": message}})
+
+
+class Followed:
+    """Follows a server that gives these answers, one after another, and is stopped after the last."""
+
+    def __init__(self, *answers: httpx.Response | Exception, token: str = "") -> None:
+        self.warned: list[str] = []
+        self.waited_s: list[float] = []
+        self.asked: list[httpx.Request] = []
+        self._answers = list(answers)
+        environ = {"REPARTEE_TOKEN": token} if token else {}
+        self._records = subscribe(
+            "ws://host:8765/v1/realtime", environ, self.warned.append, self._pause, httpx.MockTransport(self._answer)
+        )
+
+    def all(self) -> list[Record]:
+        found: list[Record] = []
+        try:
+            for record in self._records:
+                found.append(record)  # noqa: PERF402 - what came before an interruption counts
+        except KeyboardInterrupt:
+            pass
+        return found
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _pause(self, seconds: float) -> None:
+        self.waited_s.append(seconds)
+        if not self._answers:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("http://127.0.0.1:8765", "http://127.0.0.1:8765/traces"),
+        ("ws://127.0.0.1:8765/v1/realtime?model=x", "http://127.0.0.1:8765/traces"),
+        ("wss://voice.example/v1/realtime/", "https://voice.example/traces"),
+        ("https://voice.example/traces", "https://voice.example/traces"),
+        ("HTTP://[::1]:80/", "http://[::1]:80/traces"),
+    ],
+)
+def test_any_address_of_a_server_will_do(address: str, url: str) -> None:
+    assert stream_url(address) == url
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["),
+        *("http://a..b", f"http://{70 * 'a'}.example", f"http://{70 * 'ä'}.example"),
+    ],
+)
+def test_what_is_no_address_is_said_without_its_password(address: str) -> None:
+    with pytest.raises(TraceError, match="is no server's address") as refused:
+        stream_url(address)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
+def test_a_token_that_cannot_be_sent_is_said_but_not_shown(token: str) -> None:
+    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
+        Followed(traces(LINES), token=token).all()
+    assert token not in str(refused.value)
+
+
+@given(st.lists(st.integers(0, len(LINES)), max_size=20))
+def test_lines_may_be_cut_anywhere(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(LINES)]
+    chunks = [LINES[start:end] for start, end in pairwise(places)]
+    assert Followed(traces(b"\n", *chunks)).all() == demo_records()
+
+
+def test_a_stream_that_breaks_off_is_asked_for_again_less_and_less_often() -> None:
+    first, *others = LINES.splitlines(keepends=True)
+    gone = httpx.ConnectError("refused")
+    followed = Followed(traces(first, breaks=True), gone, refusal(503), gone, traces(*others), token="t" * 16)
+    assert followed.all() == demo_records()
+    assert followed.waited_s == [1.0, 2.0, 4.0, 8.0, 1.0]
+    assert "cannot be reached (ReadTimeout); trying again in 1 s" in followed.warned[0]
+    assert "answers 503: no" in followed.warned[2]
+    assert "has ended its stream" in followed.warned[4]
+    assert {request.headers["authorization"] for request in followed.asked} == {f"Bearer {'t' * 16}"}
+    assert {str(request.url) for request in followed.asked} == {"http://host:8765/traces"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
+        (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
+        (refusal(404), "no `repartee serve`, or one without a stream"),
+        (refusal(503, "8 follow already"), "answers 503: 8 follow already"),
+        (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
+        (httpx.Response(500, content=b"<html>"), "answers 500"),
+        (httpx.Response(200, text="<html>"), "answers, but not with traces"),
+        (traces(b'{"hello": 1}\n'), "is no turn's record"),
+        (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
+        (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
+    ],
+)
+def test_what_cannot_be_followed_is_said_once(answer: httpx.Response | Exception, said: str) -> None:
+    followed = Followed(answer)
+    with pytest.raises(TraceError, match=said):
+        followed.all()
+    assert followed.waited_s == []
+
+
+def test_what_the_server_could_not_send_is_said() -> None:
+    followed = Followed(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
+    assert followed.all() == demo_records()
+    assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."

@@ -1,0 +1,47 @@
+"""A report's forms say the same."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from trace_samples import DEMO, demo_records, slower, written
+
+from assistant.latency import STAGES
+from assistant.trace_report.counting import tallied
+from assistant.trace_report.figures import Figures
+from assistant.trace_report.text import as_csv, as_json, headline, sentences
+
+
+def figures() -> Figures:
+    return tallied([DEMO], 0, lambda what: None)[0].figures()
+
+
+def test_json_holds_every_figure_with_its_interval() -> None:
+    read = json.loads(as_json(figures()))
+    assert set(read) == set(Figures.__dataclass_fields__)
+    p95 = read["latency"]["percentiles"]["95"]
+    assert set(p95) == {"value", "low", "high", "enough"}
+    assert p95["enough"] is False
+    assert list(read["stages"]) == list(STAGES)
+
+
+def test_csv_is_a_row_a_stage() -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(figures()))))
+    assert [row["stage"] for row in rows] == ["response latency", *STAGES]
+    assert rows[0]["turns"] == "5"
+    assert float(rows[0]["p50_low_ms"]) <= float(rows[0]["p50_ms"]) <= float(rows[0]["p50_high_ms"])
+    assert float(rows[0]["max_ms"]) == 285.1
+
+
+def test_too_few_turns_are_said() -> None:
+    (warning,) = [line for line in sentences(figures()) if line.startswith("too few turns")]
+    assert "p95 needs 59, p99 needs 299" in warning
+
+
+def test_enough_turns_are_not_warned_about(tmp_path: Path) -> None:
+    records = [record for ms in range(60) for record in slower(demo_records(), "tts", ms)]
+    found = tallied([written(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
+    assert not any(line.startswith("too few turns") for line in sentences(found))
+    assert any("stt dominates" in line for line in sentences(found))
+    assert headline(found)[0].startswith("300 turns of 1 conversation:")

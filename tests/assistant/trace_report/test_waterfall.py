@@ -1,0 +1,87 @@
+"""One turn drawn: what it shows is what was paid."""
+
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+from rehearsal import Says
+from trace_samples import RECORDINGS, TIME, demo_records, goldens, rehearsed
+
+from assistant.latency import STAGES
+from assistant.trace_report.reading import Record
+from assistant.trace_report.waterfall import CELLS, line_of, paid_intervals, rows, waterfall
+
+
+def assert_paid_is_what_the_record_says(record: Record) -> None:
+    paid: dict[str, float] = defaultdict(float)
+    stage_of = {span["name"]: span["stage"] for span in record["spans"] if not span["dropped"]}
+    edges = []
+    for name, (since_ms, until_ms) in paid_intervals(record).items():
+        paid[stage_of[name]] += until_ms - since_ms
+        edges.append((since_ms, until_ms))
+    for stage in STAGES:
+        assert paid[stage] == pytest.approx(record["stages"][stage]["ms"], abs=0.01), stage
+    edges.sort()
+    assert all(left[1] == pytest.approx(right[0], abs=0.001) for left, right in pairwise(edges))
+    assert edges[0][0] == pytest.approx(record["speech_end_ms"], abs=0.001)
+    assert edges[-1][1] == record["playout_start_ms"]
+
+
+def test_the_demos_paid_stretches_are_its_stages() -> None:
+    for record in demo_records():
+        assert_paid_is_what_the_record_says(record)
+
+
+@pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500])
+def test_the_paid_stretches_of_rehearsed_turns_are_their_stages(resumes_ms: int) -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, resumes_ms + 600, "with milk")]
+    for record in rehearsed(says, length_ms=9000):
+        if record["response_latency_ms"] is not None:
+            assert_paid_is_what_the_record_says(record)
+
+
+def test_every_span_is_drawn_in_one_line_that_fits() -> None:
+    for record in demo_records() + rehearsed([TIME], length_ms=14_000, replies=(None,)):
+        lines = waterfall(record)
+        drawn = [line for line in lines if any(mark in line for mark in "█▒░▏") and "waited for   ▒" not in line]
+        assert len(drawn) == len(record["spans"])
+        assert max(map(len, drawn)) <= 42 + CELLS + 1 <= 100
+
+
+def test_pieces_are_the_span_without_gaps() -> None:
+    for record in demo_records():
+        for row in rows(record):
+            assert row.pieces[0].start_ms == row.start_ms
+            assert row.pieces[-1].end_ms == row.end_ms
+            for left, right in pairwise(row.pieces):
+                assert left.end_ms == right.start_ms
+
+
+def test_a_turn_that_got_stuck_says_why() -> None:
+    (record,) = rehearsed([TIME], length_ms=14_000, replies=(None,))
+    text = "\n".join(waterfall(record))
+    assert "no latency" in text
+    assert "error        the reply by scripted model got stuck and was given up" in text
+    assert line_of(record).endswith("–     stuck")
+
+
+def test_a_turn_without_any_work_is_said() -> None:
+    (record,) = rehearsed([TIME])
+    empty = record | {"spans": [], "stages": {}, "response_latency_ms": None, "speech_end_ms": None, "events": []}
+    assert "no work was begun" in waterfall(empty)
+
+
+def test_a_turn_in_one_line() -> None:
+    line = line_of(demo_records()[4])
+    assert line == "20261121-143058-a25eaf86  turn   5  answered       285 ms  wait 170  stt 102  playout 13"
+
+
+def test_a_stage_of_a_newer_version_does_not_stop_the_drawing() -> None:
+    record = demo_records()[0]
+    record["stages"]["thinking"] = {"ms": 0.0, "slack_ms": 0.0}
+    assert waterfall(record)
+
+
+@pytest.mark.parametrize("name", ["demo.show.txt", "demo.report.txt", "demo.compare.txt"])
+def test_the_demos_turns_are_printed_as_recorded(name: str) -> None:
+    assert goldens()[name] == (RECORDINGS / name).read_text(encoding="utf-8")

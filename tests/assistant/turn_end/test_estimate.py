@@ -1,0 +1,155 @@
+"""The estimate of a turn's end and the wait that follows from it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.turn_end.estimate import (
+    BALANCED,
+    EAGER,
+    PATIENT,
+    Estimate,
+    Evidence,
+    FusedTurnEnd,
+    LinearModel,
+    Patience,
+    fitted_turn_end,
+    hangover_ms,
+    turn_end_of,
+)
+from assistant.turn_end.priors import PauseHabits
+from audio.endpointing.prosody_features import Prosody
+
+FEATURES = list(Prosody.__dataclass_fields__)
+PROFILES = (EAGER, BALANCED, PATIENT)
+
+
+def prosody(**changed: float) -> Prosody:
+    return Prosody(**(dict.fromkeys(FEATURES, 0.0) | changed))
+
+
+@st.composite
+def evidences(draw: st.DrawFn) -> Evidence:
+    number = st.floats(-1e6, 1e6)
+    habits = PauseHabits()
+    for pause_ms in draw(st.lists(st.floats(0, 5000), max_size=4)):
+        habits = habits.with_pause(pause_ms)
+    return Evidence(
+        silence_ms=draw(st.floats(0, 5000)),
+        prosody=draw(st.none() | st.builds(Prosody, **dict.fromkeys(FEATURES, number))),
+        text=draw(st.none() | st.text(max_size=30) | st.sampled_from(["yes", "turn on the", "a small coffee"])),
+        known_sentence=draw(st.booleans()),
+        smart=draw(st.none() | st.floats(0, 1)),
+        habits=habits,
+        expected=draw(st.sampled_from(["anything", "yes or no", "a phrase"])),
+    )
+
+
+@given(evidences(), st.floats(0, 3000))
+def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: Evidence, more_ms: float) -> None:
+    estimator = fitted_turn_end()
+    now = estimator.estimate(evidence)
+    later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
+    assert 0 <= now.probability <= later.probability <= 1
+    for patience in PROFILES:
+        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.unfinished_ms
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
+def test_the_wait_falls_with_the_probability(
+    one: float, other: float, silence_ms: float, excess_ms: float, patience: Patience
+) -> None:
+    low, high = sorted((one, other))
+    waits = [hangover_ms(Estimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
+    assert waits[0] >= waits[1]
+
+
+@given(evidences(), st.floats(0, 500))
+def test_an_estimate_without_news_does_not_move_the_end(evidence: Evidence, more_ms: float) -> None:
+    """Judged again later in the same silence with the same evidence, the turn ends at the same sample."""
+    estimator = fitted_turn_end()
+    early = estimator.estimate(evidence)
+    later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
+    if abs(early.logit) < 7.9 and abs(later.logit) < 7.9:
+        assert hangover_ms(early, BALANCED) == pytest.approx(hangover_ms(later, BALANCED), abs=0.1)
+
+
+@given(st.floats(0, 1), st.floats(0, 2000))
+def test_patience_waits_longer(probability: float, silence_ms: float) -> None:
+    waits = [hangover_ms(Estimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
+    assert waits == sorted(waits)
+
+
+def test_what_is_known_decides_the_model() -> None:
+    estimator = fitted_turn_end()
+    assert estimator.estimate(Evidence(200)).sources == ""
+    assert estimator.estimate(Evidence(200)).probability == pytest.approx(0.5)
+    assert estimator.estimate(Evidence(200, text="yes")).sources == "text"
+    assert estimator.estimate(Evidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
+
+
+def test_every_source_moves_the_estimate_its_way() -> None:
+    estimator = fitted_turn_end()
+
+    def chance(evidence: Evidence) -> float:
+        return estimator.estimate(evidence).probability
+
+    low, high = prosody(pitch_end_st=-3, level_end_db=-20), prosody(pitch_end_st=2, level_end_db=-5)
+    assert chance(Evidence(200, low)) > chance(Evidence(200, high)) + 0.1
+    whole, open_ended = "what is the weather today", "what is the weather in"
+    assert chance(Evidence(200, text=whole)) > chance(Evidence(200, text=open_ended)) + 0.1
+    assert chance(Evidence(200, smart=0.98)) > chance(Evidence(200, smart=0.1)) + 0.3
+    assert chance(Evidence(200, text=whole, known_sentence=True)) > chance(Evidence(200, text=whole))
+    assert chance(Evidence(200, text="yes", expected="yes or no")) > chance(Evidence(200, text="yes"))
+    slow = PauseHabits(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
+    assert chance(Evidence(200, text=whole, habits=slow)) < chance(Evidence(200, text=whole))
+
+
+def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> None:
+    estimator = fitted_turn_end()
+    over = estimator.estimate(Evidence(160, text="what time is it", known_sentence=True, smart=0.99))
+    hesitates = estimator.estimate(Evidence(160, text="what is the um", smart=0.05))
+    assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
+    assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
+
+
+def test_weights_are_counted_as_they_stand() -> None:
+    model = LinearModel(("words",), (1.0,), (2.0,), (3.0,), 0.5)
+    assert model.logit({"words": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
+    assert model.logit({"words": 1000.0}) == pytest.approx(0.5 + 3 * 3)
+    estimate = FusedTurnEnd({"text": model}, 200).estimate(Evidence(200, text=""))
+    assert estimate.probability == pytest.approx(1 / (1 + math.exp(-(0.5 - 1.5))))
+
+
+def test_weights_without_models_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+        turn_end_of({"models": None, "reference_ms": 200})
+    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+        turn_end_of(
+            {
+                "models": {"text": {"names": None, "mean": [], "deviation": [], "weights": [], "bias": 0}},
+                "reference_ms": 1,
+            }
+        )
+
+
+def test_a_floor_above_the_ceiling_is_refused() -> None:
+    with pytest.raises(ValueError, match="floor is 500 ms"):
+        Patience(500, 400, 400, 0)
+    with pytest.raises(ValueError, match="ceiling 400, that of an unfinished turn 300"):
+        Patience(200, 400, 300, 0)
+
+
+def test_who_paused_in_a_turn_is_waited_for_in_the_same_turn() -> None:
+    estimator = fitted_turn_end()
+    once = PauseHabits().with_pause(450)
+    chances = [
+        estimator.estimate(Evidence(200, text="a small coffee", habits=habits)).probability
+        for habits in (PauseHabits(), once, once.with_turn(), PauseHabits().with_turn().with_return())
+    ]
+    assert chances[1] < chances[0] - 0.15
+    assert chances[1] < chances[2] <= chances[0]
+    assert chances[3] == pytest.approx(chances[1], abs=0.02)

@@ -1,0 +1,75 @@
+"""A speaker's own pauses, and what was asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.turn_end.priors import (
+    PAUSE_FROM_MS,
+    USUAL_EXCESS_MS,
+    PauseHabits,
+    answer_shift,
+    expected_answer,
+)
+
+
+def told(pauses_ms: list[float], turns: int) -> PauseHabits:
+    habits = PauseHabits()
+    for pause_ms in pauses_ms:
+        habits = habits.with_pause(pause_ms)
+    for _ in range(turns):
+        habits = habits.with_turn()
+    return habits
+
+
+def test_a_stranger_is_usual() -> None:
+    assert (PauseHabits().excess_ms, PauseHabits().shift) == (USUAL_EXCESS_MS, 0.0)
+    assert PauseHabits().quantile_ms(0.9) == PAUSE_FROM_MS
+
+
+def test_who_pauses_long_and_often_is_waited_for() -> None:
+    slow = told([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
+    assert slow.excess_ms > 1.15 * USUAL_EXCESS_MS
+    assert slow.shift < -0.3
+    assert slow.quantile_ms(0.5) == 1000.0
+    assert (slow.quantile_ms(0.0), slow.quantile_ms(1.0)) == (800.0, 1500.0)
+
+
+def test_who_never_pauses_is_answered_sooner() -> None:
+    assert told([], turns=10).shift > 0.3
+
+
+def test_a_plosive_is_no_pause() -> None:
+    assert told([120.0], turns=0) == PauseHabits()
+
+
+@given(st.lists(st.floats(0, 60_000), max_size=80), st.integers(0, 200))
+def test_habits_are_bounded(pauses_ms: list[float], turns: int) -> None:
+    habits = told(pauses_ms, turns)
+    assert len(habits.pauses_ms) <= 50
+    assert -1 <= habits.shift <= 1
+    assert habits.excess_ms > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", "anything"),
+        ("It is half past nine.", "anything"),
+        ("Done. Anything else?", "yes or no"),
+        ("Shall I turn it off?", "yes or no"),
+        ("Okay, would you like milk?", "yes or no"),
+        ("I found two. Which one do you mean?", "a phrase"),
+        ("Is it late? It is half past nine.", "anything"),
+        ("?", "a phrase"),
+    ],
+)
+def test_what_a_question_expects(said: str, expected: str) -> None:
+    assert expected_answer(said) == expected
+
+
+def test_an_answer_that_was_asked_for_is_whole() -> None:
+    assert answer_shift("yes or no", "yes please") > answer_shift("a phrase", "the kitchen") > 0
+    assert answer_shift("anything", "yes") == 0
+    assert answer_shift("yes or no", "i was thinking about") == 0
+    assert answer_shift("a phrase", "") == 0

@@ -1,0 +1,56 @@
+"""Blocks from one thread to another."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.card.block_ring import BlockRing
+
+
+@given(st.integers(1, 5), st.lists(st.integers(0, 7)))
+def test_what_is_put_in_comes_out_in_order_or_is_counted(room: int, course: list[int]) -> None:
+    ring = BlockRing(room, 7)
+    waiting: list[tuple[int, int]] = []
+    dropped = 0
+    for number, samples in enumerate(course):
+        if samples == 0:
+            taken = [(int(block.at_s), len(block.pcm)) for block in ring.take()]
+            assert taken == waiting
+            waiting.clear()
+            continue
+        kept = ring.put(np.full((samples, 1), number, np.int16), number)
+        assert kept == (len(waiting) < room)
+        waiting += [(number, samples)] if kept else []
+        dropped += not kept
+        assert len(ring) == len(waiting)
+    assert ring.dropped == dropped
+
+
+def test_two_threads() -> None:
+    ring = BlockRing(8, 16, 2)
+    blocks = 500
+
+    def fill() -> None:
+        for number in range(blocks):
+            while not ring.put(np.full((number % 16 + 1, 2), number, np.int16), number):
+                time.sleep(0)
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    expected = 0
+    while expected < blocks:
+        for block in ring.take():
+            assert block.at_s == expected
+            assert block.pcm.shape == (expected % 16 + 1, 2)
+            assert (block.pcm == np.int16(expected)).all()
+            expected += 1
+    thread.join()
+
+
+def test_a_ring_needs_room() -> None:
+    with pytest.raises(ValueError, match="0 blocks"):
+        BlockRing(0, 1)

@@ -1,0 +1,289 @@
+"""The loudspeaker of a card, in virtual time."""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Awaitable, Callable, Hashable
+
+import numpy as np
+import pytest
+from fake_cards import FakeLibrary, device, playback, run_card
+from virtual_time import run_virtual
+
+from audio.card.speaker import CardSpeaker
+from audio.card.stream import Lane
+from audio.errors import DeviceError
+from audio.units import Pcm
+
+LATENCY_S = 0.03
+
+
+class Room:
+    """A loudspeaker that plays, and what was heard of it. It hears along itself."""
+
+    def __init__(self, library: FakeLibrary) -> None:
+        self.portaudio = library
+        self.said: list[str] = []
+        self.blocks: list[tuple[float, Pcm]] = []
+        self.along: list[tuple[float, Pcm, int]] = []
+        self.played: list[tuple[Hashable, int, float, bool]] = []
+        self.speaker = CardSpeaker(report=self.said.append, heard=self, library=library)
+        self.speaker.on_played = lambda *what: self.played.append(what)
+
+    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        self.along.append((leaves_s, pcm.copy(), rate_hz))
+
+    @property
+    def sound(self) -> Pcm:
+        return np.concatenate([pcm for _, pcm in self.blocks])
+
+
+def with_room(script: Callable[[Room], Awaitable[None]], *, rate_hz: int = 24_000) -> Room:
+    async def run() -> Room:
+        room = Room(FakeLibrary(device("desk", default=True, rate_hz=rate_hz)))
+        async with asyncio.TaskGroup() as tasks:
+            playing = tasks.create_task(room.speaker.run())
+            heard: Callable[[Pcm, float], None] = lambda pcm, at_s: room.blocks.append((at_s, pcm))  # noqa: E731
+            card = tasks.create_task(run_card(room.portaudio, playback(heard, LATENCY_S)))
+            await script(room)
+            await room.speaker.aclose()
+            await playing
+            card.cancel()
+        return room
+
+    room = run_virtual(run())
+    assert room.portaudio.streams == []
+    return room
+
+
+def level(n: int, value: int = 1000) -> Pcm:
+    return np.full(n, value, np.int16)
+
+
+@pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000])
+def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(0.5)
+        room.speaker.open("a")
+        assert await room.speaker.play("a", level(12_000))
+        room.speaker.end("a")
+        await asyncio.sleep(1.0)
+
+    room = with_room(script, rate_hz=rate_hz)
+    key, total, _, finished = room.played[-1]
+    assert (key, total, finished) == ("a", 12_000, True)
+    assert room.speaker.counts.underruns == 0
+    # Where the sound really begins and ends in what the card was given, against what was told.
+    loud = np.flatnonzero(abs(room.sound) > 500)
+    assert len(loud) / rate_hz == pytest.approx(0.5, abs=0.002)
+    begun_s = room.blocks[0][0]
+    assert room.played[0][2] == pytest.approx(begun_s + loud[0] / rate_hz, abs=0.002)
+    along = [at_s for at_s, pcm, _ in room.along if pcm.any()]
+    assert along[0] == pytest.approx(room.played[0][2])
+    assert room.along[0][2] == 24_000
+    assert np.diff([at_s for at_s, _, _ in room.along][5:]) == pytest.approx(0.01, abs=0.005)
+
+
+def test_duck_and_close_act_within_one_block() -> None:
+    async def script(room: Room) -> None:
+        room.speaker.open("a")
+        await room.speaker.play("a", level(40_000, 10_000))
+        await asyncio.sleep(0.5)
+        room.speaker.duck()
+        at = len(room.blocks)
+        await asyncio.sleep(0.1)
+        assert room.blocks[at][1][-1] < 7000
+        assert room.blocks[at + 2][1][-1] == pytest.approx(1259, abs=2)
+        room.speaker.unduck()
+        await asyncio.sleep(0.1)
+        taken = room.speaker.close("a")
+        at = len(room.blocks)
+        await asyncio.sleep(0.1)
+        assert np.count_nonzero(room.blocks[at][1]) == 120  # the fade
+        assert not room.blocks[at + 1][1].any()
+        assert room.played[-1][1] == taken
+        assert not await room.speaker.play("a", level(10))
+
+    with_room(script)
+
+
+def test_playing_waits_for_room_and_closing_wakes_it() -> None:
+    async def script(room: Room) -> None:
+        loop = asyncio.get_running_loop()
+        room.speaker.open("a")
+        begun_s = loop.time()
+        assert await room.speaker.play("a", level(72_000))
+        assert loop.time() - begun_s == pytest.approx(1.0, abs=0.05)
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(room.speaker.play("a", level(72_000)))
+            await asyncio.sleep(0.1)
+            room.speaker.close("a")
+        assert not waiting.result()
+
+    with_room(script)
+
+
+def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
+    async def script(room: Room) -> None:
+        before = room.portaudio.devices
+        await asyncio.sleep(6.0)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(36_000))
+        room.speaker.end("a")
+        await asyncio.sleep(0.5)
+        room.portaudio.unplug()
+        await asyncio.sleep(0.9)
+        assert not room.played[-1][3]  # in real time
+        await asyncio.sleep(0.3)
+        assert room.played[-1][1:4:2] == (36_000, True)
+        assert room.played[-1][2] == math.inf  # nobody hears it
+        assert room.speaker.silent_samples == pytest.approx(24_000, abs=600)
+        assert "replies go on in silence" in room.said[0]
+        room.portaudio.devices = before
+        await asyncio.sleep(5.0)
+        assert room.said[-1] == 'the loudspeaker "desk" is back'
+        at = len(room.blocks)
+        room.speaker.open("b")
+        await room.speaker.play("b", level(2400))
+        await asyncio.sleep(0.2)
+        assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks[at:]) == 2400
+
+    with_room(script)
+
+
+def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(1.0)
+        room.portaudio.streams[0].interrupted = True
+        room.portaudio.streams[0].lane.ended()
+        await asyncio.sleep(0.2)
+        assert room.speaker.opened is not None
+        assert len(room.portaudio.opens) == 2
+        assert room.said == []
+
+    with_room(script)
+
+
+def test_a_chime_plays_only_while_no_reply_does() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(0.1)
+        room.speaker.chime(level(1000, 500))
+        await asyncio.sleep(0.1)
+        assert np.count_nonzero(room.sound) == 1000
+        assert room.played == []
+        room.speaker.chime(level(24_000, 500))
+        await asyncio.sleep(0.1)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(2400, 1000))
+        room.speaker.end("a")
+        at = len(room.blocks)
+        await asyncio.sleep(0.5)
+        assert np.count_nonzero(np.concatenate([pcm for _, pcm in room.blocks[at:]])) == 2400
+        assert room.played[-1][1] == 2400
+
+    with_room(script)
+
+
+def test_an_underflow_is_counted() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(0.1)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(4800))
+        await asyncio.sleep(0.05)
+        room.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
+        assert room.speaker.underflows == 1
+        assert room.speaker.counts.underruns == 1
+
+    with_room(script)
+
+
+def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
+    async def run() -> None:
+        library = FakeLibrary()
+        library.refusing = DeviceError("busy")
+        room = Room(library)
+        with pytest.raises(DeviceError, match="busy"):
+            await room.speaker.run()
+        room.speaker.open("a")
+        assert not await room.speaker.play("a", level(10))
+
+    run_virtual(run())
+
+
+@pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
+@pytest.mark.parametrize("how", ["used", "followed"])
+def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: float) -> None:
+    """The old stream goes on calling until it is closed, a little later: it must not pull, nor take the end along."""
+
+    async def script(room: Room) -> None:
+        library = room.portaudio
+        # Another default is looked for 3 s after the opening, and found 0.1 s later.
+        await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
+        library.takes_s = 0.05
+        room.speaker.open("a")
+        begun_s = asyncio.get_running_loop().time()
+        await room.speaker.play("a", level(12_000))
+        room.speaker.end("a")
+        await asyncio.sleep(after_s)
+        library.devices = (device("desk"), device("headset", default=True, index=1))
+        if how == "used":
+            await room.speaker.use("headset")
+        await asyncio.sleep(4.0)
+        assert room.speaker.opened is not None
+        assert room.speaker.opened.device == "headset"
+        totals = [total for _, total, _, _ in room.played]
+        assert totals == sorted(totals)
+        assert totals[-1] == 12_000
+        assert [finished for *_, finished in room.played].count(True) == 1
+        assert room.played[-1][2] - begun_s < 1.0
+
+    with_room(script)
+
+
+def test_two_streams_never_pull_from_the_same_reply() -> None:
+    """A stream that is opened calls before the loop knows of it, and one that is left calls until it is closed."""
+    heard: list[tuple[int, bool]] = []
+
+    async def run() -> None:
+        library = FakeLibrary(device("desk", default=True, rate_hz=24_000), device("headset", index=1, rate_hz=24_000))
+        room = Room(library)
+
+        def tell(lane: Lane, frames: int, now_s: float) -> None:
+            data = np.zeros(frames, np.int16)
+            lane.block(data.data, frames, now_s, now_s + LATENCY_S, flagged=False)
+            heard.append((id(lane), bool(data.any())))
+
+        async with asyncio.TaskGroup() as tasks:
+            playing = tasks.create_task(room.speaker.run())
+            card = tasks.create_task(run_card(library, tell))
+            await asyncio.sleep(0.1)
+            library.takes_s = 0.1
+            room.speaker.open("a")
+            await room.speaker.play("a", level(36_000))
+            await room.speaker.use("headset")
+            await asyncio.sleep(0.5)
+            await room.speaker.aclose()
+            await playing
+            card.cancel()
+
+    run_virtual(run())
+    sounding = [lane for lane, loud in heard if loud]
+    assert len(set(sounding)) == 2
+    changes = sum(one != other for one, other in itertools.pairwise(sounding))
+    assert changes == 1
+
+
+def test_an_end_said_late_leaves_the_chime_alone() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(0.1)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(240))
+        await asyncio.sleep(0.1)
+        at = len(room.blocks)
+        room.speaker.chime(level(1000, 500))
+        room.speaker.end("a")
+        await asyncio.sleep(0.2)
+        assert np.count_nonzero(np.concatenate([pcm for _, pcm in room.blocks[at:]])) == 1000
+        assert room.played[-1][3]
+
+    with_room(script)

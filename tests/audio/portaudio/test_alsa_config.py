@@ -1,0 +1,59 @@
+"""An ALSA without a configuration ends the program that asks it: what is seen before, and what is said."""
+
+import os
+import subprocess
+import sys
+from ctypes.util import find_library
+from pathlib import Path
+
+import pytest
+
+from audio.errors import DeviceError
+from audio.portaudio.alsa_config import lacking
+from audio.portaudio.lookout import DeviceLookout
+
+ENDS_ITSELF = (sys.executable, "-c", "import os; os.abort()")
+
+
+def test_what_is_there_lacks_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "alsa.conf"
+    file.write_text("pcm.!default { type null }\n")
+    assert lacking({"ALSA_CONFIG_PATH": str(file)}, "linux") == ""
+    assert lacking({"ALSA_CONFIG_PATH": f"/nowhere:{file}"}, "linux") == ""
+    assert lacking({"ALSA_CONFIG_DIR": str(tmp_path)}, "linux") == ""
+
+
+def test_what_is_missing_is_named_with_the_remedy(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.conf"
+    empty.touch()
+    for named in ("/nowhere", str(empty), str(tmp_path), f"/nowhere:{empty}"):
+        assert f"ALSA_CONFIG_PATH names {named}" in lacking({"ALSA_CONFIG_PATH": named}, "linux")
+    assert f"{tmp_path}/alsa.conf is missing" in lacking({"ALSA_CONFIG_DIR": str(tmp_path)}, "linux")
+
+
+def test_other_systems_have_no_alsa() -> None:
+    assert lacking({"ALSA_CONFIG_PATH": "/nowhere"}, "darwin") == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a process there")
+def test_a_look_that_ends_its_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere")
+    with pytest.raises(DeviceError, match=r"ALSA ends every program .* names /nowhere, .* unset it"):
+        DeviceLookout(ENDS_ITSELF).look()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or find_library("portaudio") is None, reason="needs Linux and libportaudio2"
+)
+def test_the_program_ends_with_a_sentence() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("repartee"), "devices"],
+        env={**os.environ, "ALSA_CONFIG_PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: ALSA ends every program")

@@ -1,0 +1,326 @@
+"""The owner of PortAudio, on a module that is a script; and the process that looks for devices."""
+
+import asyncio
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from fake_sounddevice import FakeSounddevice, PortAudioError
+
+import audio.portaudio.owner
+from audio.card.stream import Opened, Wish
+from audio.device import Device
+from audio.errors import DeviceError
+from audio.portaudio.listing import as_facts, from_facts, listed, load
+from audio.portaudio.lookout import DeviceLookout
+from audio.portaudio.owner import PortAudio
+
+DESK = ("desk (hw:0,0)", "ALSA", 1, 2, 44_100)
+USB = ("usb (hw:1,0)", "ALSA", 1, 2, 48_000)
+
+
+class FakeLookout(DeviceLookout):
+    """Sees what is plugged in, and counts."""
+
+    def __init__(self, module: FakeSounddevice) -> None:
+        super().__init__()
+        self.looks = 0
+        self.hidden: set[str] = set()
+        self._module = module
+
+    def look(self) -> tuple[Device, ...]:
+        self.looks += 1
+        return listed(FakeSounddevice(*(one for one in self._module.plugged if one[0] not in self.hidden)))
+
+
+class Written:
+    """A lane that writes down what it is told."""
+
+    def __init__(self, opened: Opened, channels: int) -> None:
+        self.last_s = 0.0
+        self.finished = False
+        self.opened = opened
+        self.channels = channels
+        self.blocks: list[tuple[int, float, float, bool]] = []
+
+    def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
+        self.blocks.append((frames, card_s, first_s, flagged))
+
+    def ended(self) -> None:
+        self.finished = True
+
+
+class Owner:
+    def __init__(self, module: FakeSounddevice) -> None:
+        self.module = module
+        self.lookout = FakeLookout(module)
+        self.portaudio = PortAudio(self.lookout)
+
+
+@pytest.fixture
+def owner(monkeypatch: pytest.MonkeyPatch) -> Generator[Owner]:
+    module = FakeSounddevice(DESK)
+    monkeypatch.setattr(audio.portaudio.owner, "load", lambda: module)
+    monkeypatch.setattr("atexit.register", lambda _: None)
+    monkeypatch.setattr(audio.portaudio.owner, "LIMIT_S", 0.5)
+    made = Owner(module)
+    yield made
+    module.hanging.set()
+    made.portaudio.leave()
+    assert module.streams == []
+
+
+IN, OUT = Wish("input", "", 16_000), Wish("output", "", 24_000)
+
+
+def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
+    async def run() -> None:
+        stream = await owner.portaudio.open(IN, Written)
+        assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
+        asked = stream.handle.asked
+        assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
+        stream.handle.call(bytes(882), 441)
+        assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
+        speaker = await owner.portaudio.open(OUT, Written)
+        speaker.handle.call(bytearray(882), 441)
+        assert speaker.lane.blocks == [(441, 1.0, 1.1, False)]
+        await owner.portaudio.close(stream)
+        assert stream.lane.finished
+        assert stream.handle.closed
+        assert not speaker.handle.closed
+        assert owner.module.threads == {"portaudio"}
+
+    asyncio.run(run())
+
+
+def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
+    def refuse(asked: dict[str, Any]) -> Exception | None:
+        if asked["samplerate"] != 48_000:
+            return PortAudioError("no", -9997)
+        return PortAudioError("no", -9998) if asked["channels"] == 1 else None
+
+    owner.module.refuse = refuse
+
+    async def run() -> None:
+        stream = await owner.portaudio.open(OUT, Written)
+        assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 2)
+
+    asyncio.run(run())
+    assert owner.module.attempts == [(44_100, 1), (44_100, 2), (24_000, 1), (24_000, 2), (48_000, 1), (48_000, 2)]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (PortAudioError("Device unavailable", -9985), "is busy: another program holds it"),
+        (PortAudioError("x", -9999, (0, -16, "Device or resource busy")), "is busy"),
+        (
+            PortAudioError("Invalid sample rate", -9997),
+            r"refuses every rate that was tried \(44100 Hz, 24000 Hz, 48000",
+        ),
+        (
+            PortAudioError("x", -9999, (0, -5, "Input/output error")),
+            r"cannot be opened \(Input/output error\): see wheth",
+        ),
+        (PortAudioError("Invalid device", -9996), "has gone"),
+        (RuntimeError("odd"), "the sound system failed"),
+    ],
+)
+def test_what_fails_is_said(owner: Owner, error: Exception, says: str) -> None:
+    owner.module.refuse = lambda _: error
+
+    async def run() -> None:
+        with pytest.raises(DeviceError, match=says):
+            await owner.portaudio.open(OUT, Written)
+
+    asyncio.run(run())
+
+
+def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
+    async def run() -> None:
+        stream = await owner.portaudio.open(IN, Written)
+        with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
+            await owner.portaudio.open(Wish("output", "usb", 24_000), Written)
+        assert not stream.handle.closed  # nothing new: nobody was disturbed
+        owner.module.plugged.append(USB)
+        assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
+        assert not stream.handle.closed
+        found = await owner.portaudio.open(Wish("output", "usb", 24_000), Written)
+        assert found.opened.device == USB[0]
+        assert stream.interrupted
+        assert stream.lane.finished
+        again = await owner.portaudio.open(IN, Written)
+        assert not found.lane.finished
+        assert not again.interrupted
+
+    asyncio.run(run())
+
+
+def test_a_fresh_look_disturbs_nobody_without_need(owner: Owner) -> None:
+    async def run() -> None:
+        stream = await owner.portaudio.open(IN, Written)
+        await owner.portaudio.open(Wish("output", "", 24_000, fresh=True), Written)
+        assert owner.lookout.looks == 1
+        assert not stream.interrupted
+
+    asyncio.run(run())
+
+
+def test_a_sound_system_that_hangs_is_not_waited_for(owner: Owner) -> None:
+    async def run() -> None:
+        stream = await owner.portaudio.open(IN, Written)
+        owner.module.hanging.clear()
+        with pytest.raises(DeviceError, match="has not answered for"):
+            await owner.portaudio.close(stream)
+        late = owner.portaudio.open(OUT, Written)
+        with pytest.raises(DeviceError, match="has not answered for"):
+            await late
+        owner.module.hanging.set()
+        await owner.portaudio.look()
+        await owner.portaudio.look()
+        assert owner.module.streams == []  # the one that came too late was closed again
+
+    asyncio.run(run())
+
+
+def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Owner) -> None:
+    """A keeper tries every few seconds: when the system wakes, one stream is wanted, not one for every attempt."""
+
+    async def run() -> None:
+        stream = await owner.portaudio.open(OUT, Written)
+        owner.module.hanging.clear()
+        closing = owner.portaudio.close(stream)
+        openings = [owner.portaudio.open(OUT, Written) for _ in range(6)]
+        with pytest.raises(DeviceError, match="has not answered for"):
+            await closing
+        for opening in openings:
+            with pytest.raises(DeviceError, match="has not answered for"):
+                await opening
+        before = len(owner.module.attempts)
+        owner.module.hanging.set()
+        await owner.portaudio.look()
+        assert stream.handle.closed  # who wants something closed wants it also when it is late
+        assert len(owner.module.attempts) == before
+        assert owner.module.streams == []
+
+    asyncio.run(run())
+
+
+def test_a_card_that_insists_on_all_of_its_channels(owner: Owner) -> None:
+    """As an array of microphones in the shared mode of Windows does."""
+    owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
+    owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
+
+    async def run() -> None:
+        await owner.portaudio.look()
+        await owner.portaudio.look()
+        stream = await owner.portaudio.open(IN, Written)
+        assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
+
+    asyncio.run(run())
+
+
+def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) -> None:
+    begin = owner.module._initialize
+
+    async def run() -> None:
+        await owner.portaudio.look()
+
+        def fails() -> None:
+            raise PortAudioError("Internal error", -9986)
+
+        owner.module._initialize = fails  # type: ignore[method-assign]
+        with pytest.raises(DeviceError, match="the sound system failed"):
+            await owner.portaudio.look()
+        owner.module._initialize = begin  # type: ignore[method-assign]
+        assert len(await owner.portaudio.look()) == 1
+        await owner.portaudio.look()
+        assert owner.module._initialized == 1
+
+    asyncio.run(run())
+
+
+def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owner) -> None:
+    """ALSA lists what it can open: another process does not see a card whose streams are ours."""
+    owner.module.plugged[:] = [USB, DESK]
+
+    async def run() -> None:
+        await owner.portaudio.look()
+        await owner.portaudio.look()
+        stream = await owner.portaudio.open(Wish("output", "desk", 24_000), Written)
+        owner.lookout.hidden = {DESK[0]}
+        for _ in range(3):
+            await owner.portaudio.open(Wish("input", "usb", 16_000, fresh=True), Written)
+        assert not stream.interrupted
+        owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
+        await owner.portaudio.open(Wish("input", "new", 16_000, fresh=True), Written)
+        assert stream.interrupted
+
+    asyncio.run(run())
+
+
+def test_an_opening_nobody_waits_for_any_longer_is_closed(owner: Owner) -> None:
+    async def run() -> None:
+        opening = owner.portaudio.open(IN, Written)
+        opening.cancel()
+        for _ in range(3):
+            await owner.portaudio.look()
+        assert owner.module.streams == []
+
+    asyncio.run(run())
+
+
+def test_without_a_loop(owner: Owner) -> None:
+    assert [device.name for device in owner.portaudio.list_now()] == [DESK[0]]
+    owner.module.plugged.append(USB)
+    devices = owner.portaudio.list_now()
+    assert [device.name for device in devices] == [DESK[0], USB[0]]
+    assert from_facts(as_facts(devices)) == devices
+    assert devices[0].default_input
+    assert not devices[1].default_output
+
+
+def test_the_default_of_the_better_host_api_is_taken() -> None:
+    windows = FakeSounddevice(("a", "MME", 1, 1, 44_100), ("b", "Windows WASAPI", 1, 1, 48_000))
+    assert [device.name for device in listed(windows) if device.default_input] == ["b"]
+    assert listed(FakeSounddevice()) == ()
+
+
+def test_without_the_library_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise OSError("PortAudio library not found")
+
+    monkeypatch.setattr("audio.portaudio.listing.import_module", missing)
+    with pytest.raises(DeviceError, match="apt-get install libportaudio2"):
+        load()
+
+
+def test_the_lookout_is_asked_again_and_again() -> None:
+    program = (
+        "import sys\n"
+        "for n, _ in enumerate(sys.stdin):\n"
+        "    if n == 2: break\n"
+        '    print(\'{"devices": []}\' if n == 0 else \'{"error": "no library"}\', flush=True)'
+    )
+    lookout = DeviceLookout((sys.executable, "-c", program))
+    assert lookout.look() == ()
+    with pytest.raises(DeviceError, match="no library"):
+        lookout.look()
+    with pytest.raises(DeviceError, match="could not be looked at"):  # it has died
+        lookout.look()
+    assert lookout.look() == ()
+    lookout.close()
+
+
+def test_the_lookout_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audio.portaudio.lookout.LIMIT_S", 0.3)
+    lookout = DeviceLookout((sys.executable, "-c", "import time; time.sleep(60)"))
+    with pytest.raises(DeviceError, match="could not be looked at"):
+        lookout.look()
+
+
+def test_the_real_lookout_answers() -> None:
+    lookout = DeviceLookout()
+    assert isinstance(lookout.look(), tuple)
+    lookout.close()

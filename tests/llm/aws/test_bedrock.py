@@ -1,0 +1,414 @@
+"""The Bedrock client, and the real boto3 client, against a server that verifies every signature."""
+
+import asyncio
+import gc
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_server import (
+    HEAD,
+    REGION,
+    SECRET,
+    TOKEN,
+    AwsServer,
+    answer,
+    boto3_client,
+    event,
+    fault,
+    own_environment,
+    refusal,
+    said,
+    serving_aws,
+    usage,
+    wrapped,
+)
+from llm_server import HELLO, Abort, Script, Wait, ask, chunk
+
+from llm import paced
+from llm.aws.bedrock import BedrockChat
+from llm.chat import Calling, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+
+ASKED = HELLO[-1].content
+NOVA = "eu.amazon.nova-lite-v1:0"
+PROVISIONED = "arn:aws:bedrock:eu-central-1:123456789012:provisioned-model/abc123def456"
+CLAUDE = "anthropic.claude-3-5-haiku-20241022-v1:0"
+LLAMA = "meta.llama3-1-8b-instruct-v1:0"
+STOP = event("messageStop", stopReason="end_turn")
+WEATHER = Function("weather", "How it will be", '{"type":"object","properties":{"city":{"type":"string"}}}')
+
+Test = Callable[[AwsServer, BedrockChat], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+
+
+def run(test: Test, *scripts: Script, model: str = NOVA, settings: Mapping[str, Any] | None = None) -> None:
+    async def main() -> None:
+        async with serving_aws(*scripts) as server:
+            chat = BedrockChat("cloud", model, region=REGION, url=server.url, **(settings or {}))
+            await test(server, chat)
+            await chat.aclose()
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def asked(
+    *scripts: Script,
+    messages: tuple[Message, ...] = HELLO,
+    options: ChatOptions | None = None,
+    model: str = NOVA,
+    **settings: Any,
+) -> tuple[list[ChatEvent], dict[str, Any], dict[str, str]]:
+    """What came after Sent, the body that was sent, and its headers."""
+    heard: list[ChatEvent] = []
+    posts: list[tuple[dict[str, Any], dict[str, str]]] = []
+
+    async def test(server: AwsServer, chat: BedrockChat) -> None:
+        async with aclosing(chat.stream(messages, options or ChatOptions())) as events:
+            heard.extend([event async for event in events])
+        assert server.verified == ["bedrock"]
+        posts.append((json.loads(server.posts[0].body), server.posts[0].headers))
+
+    run(test, *scripts, model=model, settings=settings)
+    return heard[2:], *posts[0]
+
+
+def failure(*scripts: Script, **settings: Any) -> LlmError:
+    errors: list[LlmError] = []
+
+    async def test(_: AwsServer, chat: BedrockChat) -> None:
+        with pytest.raises(LlmError) as caught:
+            await ask(chat)
+        errors.append(caught.value)
+
+    run(test, *scripts, settings=settings)
+    assert "'cloud'" in str(errors[0])
+    assert ASKED not in str(errors[0])
+    return errors[0]
+
+
+# Converse.
+
+
+def test_counts_come_after_the_stop_and_are_read() -> None:
+    counts = usage(cacheReadInputTokens=1500, cacheWriteInputTokens=20)
+    heard, body, _ = asked(answer(said("Mount", " Éverest 😀") + STOP, counts))
+    finished = Finished("end_turn", 9 + 1500 + 20, 2, cached_tokens=1500)
+    assert heard == [Token("Mount"), Token(" Éverest 😀"), finished]
+    assert body == {
+        "system": [{"text": "You are terse."}],
+        "messages": [{"role": "user", "content": [{"text": ASKED}]}],
+        "inferenceConfig": {},
+    }
+
+
+def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
+    heard, _, _ = asked((HEAD, chunk(said("Hi") + STOP), Wait(5)))
+    assert heard == [Token("Hi"), Finished("end_turn")]
+
+
+@pytest.mark.parametrize("model", [NOVA, PROVISIONED])
+def test_boto3_hears_the_same_at_the_same_address(model: str) -> None:
+    def by_boto3(url: str) -> str:
+        client = boto3_client("bedrock-runtime", url, token=TOKEN)
+        response = client.converse_stream(modelId=model, messages=[{"role": "user", "content": [{"text": "Hi"}]}])
+        deltas = [event["contentBlockDelta"]["delta"] for event in response["stream"] if "contentBlockDelta" in event]
+        client.close()
+        return "".join(delta["text"] for delta in deltas)
+
+    async def main() -> None:
+        async with serving_aws(answer(said("Mount", " Éverest 😀") + STOP + usage()), token=TOKEN) as server:
+            theirs = await asyncio.to_thread(by_boto3, server.url)
+            chat = BedrockChat("cloud", model, region=REGION, url=server.url)
+            ours = "".join(event.text for event in await ask(chat) if isinstance(event, Token))
+            await chat.aclose()
+        assert theirs == ours == "Mount Éverest 😀"
+        assert server.verified == ["bedrock", "bedrock"]
+        first, second = server.posts
+        assert first.path == second.path
+        assert first.path.count("/") == 3  # those of an ARN are part of the name
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_SESSION_TOKEN", TOKEN)
+        asyncio.run(main())
+
+
+def test_boto3_accepts_the_bodies_that_we_send() -> None:
+    """What we make is valid for the real client's own model of the API."""
+    history = (
+        *HELLO,
+        Message("assistant", "", (FunctionCall("call/1", "weather", '{"city":"Ulm"}'),)),
+        Message("tool", "sunny", call_id="call/1"),
+    )
+    script = answer(said("Hi") + STOP + usage())
+    _, body, _ = asked(
+        script, messages=history, options=ChatOptions((WEATHER,), max_tokens=9), cache=True, latency="optimized"
+    )
+
+    def by_boto3(url: str) -> None:
+        client = boto3_client("bedrock-runtime", url)
+        list(client.converse_stream(modelId=NOVA, **body)["stream"])
+        client.close()
+
+    async def main() -> None:
+        async with serving_aws(script) as server:
+            await asyncio.to_thread(by_boto3, server.url)
+            assert json.loads(server.posts[0].body) == body
+
+    asyncio.run(main())
+
+
+def test_cache_and_latency_when_asked() -> None:
+    messages = (HELLO[0], HELLO[1], Message("system", "It is noon."))
+    script = answer(said("Hi") + STOP + usage())
+    _, body, _ = asked(script, messages=messages, cache=True, latency="optimized", max_tokens=7, temperature=0.5)
+    cache_point = {"cachePoint": {"type": "default"}}
+    assert body["system"] == [{"text": "You are terse."}, cache_point, {"text": "It is noon."}]
+    assert body["performanceConfig"] == {"latency": "optimized"}
+    assert body["inferenceConfig"] == {"maxTokens": 7, "temperature": 0.5}
+
+
+def test_reasoning_is_not_said() -> None:
+    thought = event("contentBlockDelta", contentBlockIndex=0, delta={"reasoningContent": {"text": "hmm"}})
+    heard, _, _ = asked(answer(thought + said("Hi") + STOP + usage()))
+    assert heard[0] == Token("Hi")
+
+
+def test_function_call_comes_whole() -> None:
+    start = event("contentBlockStart", contentBlockIndex=1, start={"toolUse": {"toolUseId": "t1", "name": "weather"}})
+    pieces = [
+        event("contentBlockDelta", contentBlockIndex=1, delta={"toolUse": {"input": piece}})
+        for piece in ('{"ci', 'ty":"Ulm"}')
+    ]
+    script = answer(said("See.") + start, *pieces, event("messageStop", stopReason="tool_use") + usage())
+    options = ChatOptions((WEATHER,), choice="required")
+    heard, body, _ = asked(script, options=options)
+    assert heard[:-1] == [Token("See."), *[Calling()] * 3, FunctionCall("t1", "weather", '{"city":"Ulm"}')]
+    assert body["toolConfig"]["toolChoice"] == {"any": {}}
+    (tool,) = body["toolConfig"]["tools"]
+    assert tool["toolSpec"]["inputSchema"]["json"] == json.loads(WEATHER.parameters)
+    heard, body, _ = asked(script, options=ChatOptions((WEATHER,), choice="none"))
+    assert "toolConfig" not in body
+    assert [type(event) for event in heard] == [Token, Finished]
+
+
+# Good ends, and others.
+
+
+@pytest.mark.parametrize("reason", ["guardrail_intervened", "content_filtered"])
+def test_filter_is_not_asked_again(reason: str) -> None:
+    error = failure(answer(said("Hi") + event("messageStop", stopReason=reason) + usage()))
+    assert isinstance(error, LlmRefused)
+    assert not error.retryable
+    assert error.spoken == "My language model declined to answer that."
+
+
+@pytest.mark.parametrize("reason", ["malformed_model_output", "malformed_tool_use"])
+def test_malformed_output_is_broken(reason: str) -> None:
+    assert isinstance(failure(answer(said("Hi") + event("messageStop", stopReason=reason))), LlmBroken)
+
+
+def test_end_without_stop_or_words() -> None:
+    assert "without an end mark" in str(failure(answer(said("Hi"))))
+    assert "without a word (end_turn)" in str(failure(answer(STOP + usage())))
+
+
+def test_what_was_called_is_not_quoted() -> None:
+    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
+    messages = (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1"))
+
+    async def test(_: AwsServer, chat: BedrockChat) -> None:
+        with pytest.raises(LlmRefused) as caught:
+            await ask(chat, messages)
+        assert "chest" not in str(caught.value)
+
+    run(test, answer(fault("validationException", message="bad: chest pain")))
+
+
+def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+    late = fault("internalServerException", message="x")
+    assert asked(answer(said("Hi") + STOP + late))[0] == [Token("Hi"), Finished("end_turn")]
+    assert asked((HEAD, chunk(said("Hi") + STOP), Wait(0.02), Abort()))[0] == [Token("Hi"), Finished("end_turn")]
+    script = answer(
+        wrapped(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi"}),
+        wrapped(type="message_delta", delta={"stop_reason": "end_turn"}),
+        wrapped(type="error", error={"type": "overloaded_error", "message": "Overloaded"}),
+    )
+    heard, _, _ = asked(script, api="invoke", family="anthropic")
+    assert heard == [Token("Hi"), Finished("end_turn")]
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind", "retryable"),
+    [
+        (fault("throttlingException", message="Too many tokens"), LlmRefused, True),
+        (fault("serviceUnavailableException", message="x"), LlmRefused, True),
+        (fault("internalServerException", message="x"), LlmRefused, True),
+        (fault("validationException", message="x"), LlmRefused, False),
+        (fault("modelStreamErrorException", message="x", originalStatusCode=500), LlmBroken, True),
+        (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused, False),
+        (fault("modelTimeoutException", message="x"), LlmTooSlow, True),
+    ],
+)
+def test_refusal_inside_the_stream(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
+    error = failure(answer(said("Hi") + frame))
+    assert isinstance(error, kind)
+    assert error.retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message", "retryable", "says"),
+    [
+        (429, "ThrottlingException", "Too many requests", True, "raise its quota"),
+        (429, "ModelNotReadyException", "", True, "not ready"),
+        (503, "ServiceUnavailableException", "", True, "not ready"),
+        (400, "ServiceQuotaExceededException", "", True, "raise its quota"),
+        (408, "ModelTimeoutException", "", True, "took longer than it may"),
+        (400, "ValidationException", "messages: too long", False, 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
+        (400, "ValidationException", "The provided model identifier is invalid.", True, "finds no eu.amazon.nova"),
+        (404, "ResourceNotFoundException", "", True, "finds no eu.amazon.nova"),
+        (403, "AccessDeniedException", "You don't have access", True, "may be used in eu-central-1"),
+        (424, "ModelErrorException", "", True, "see the model's log"),
+        (500, "InternalServerException", "", True, "failed (internalserver)"),
+    ],
+)
+def test_refusal_before_the_stream(code: int, kind: str, message: str, retryable: bool, says: str) -> None:
+    error = failure(refusal(code, kind, message=message))
+    assert error.retryable is retryable
+    assert says in str(error)
+
+
+def test_leaving_closes_the_connection() -> None:
+    async def test(server: AwsServer, chat: BedrockChat) -> None:
+        async with aclosing(chat.stream(HELLO)) as events:
+            assert [await anext(events) for _ in range(3)][-1] == Token("Hi")
+        async with asyncio.timeout(0.5):
+            await server.left_at_s
+
+    run(test, (HEAD, chunk(said("Hi")), Wait(5)))
+
+
+# InvokeModel.
+
+
+def test_anthropic_by_invoke() -> None:
+    cached = {"input_tokens": 9, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    metrics = {"inputTokenCount": 9, "outputTokenCount": 5, "invocationLatency": 7, "firstByteLatency": 3}
+    script = answer(
+        wrapped(type="message_start", message={"role": "assistant", "usage": cached}),
+        wrapped(type="content_block_start", index=0, content_block={"type": "thinking", "thinking": ""}),
+        wrapped(type="content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "hmm"}),
+        wrapped(type="content_block_start", index=1, content_block={"type": "text", "text": ""}),
+        wrapped(type="ping") + wrapped(type="content_block_delta", index=1, delta={"type": "text_delta", "text": "Hi"}),
+        wrapped(type="content_block_start", index=2, content_block={"type": "tool_use", "id": "t1", "name": "weather"}),
+        wrapped(type="content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"city":'}),
+        wrapped(type="content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '"Ulm"}'}),
+        wrapped(type="message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 5}),
+        wrapped(type="message_stop", **{"amazon-bedrock-invocationMetrics": metrics}),
+    )
+    options = ChatOptions((WEATHER,), choice="weather")
+    heard, body, headers = asked(script, options=options, model=CLAUDE, api="invoke", cache=True, latency="optimized")
+    call = FunctionCall("t1", "weather", '{"city":"Ulm"}')
+    assert heard == [Token("Hi"), *[Calling()] * 3, call, Finished("tool_use", 13, 5, cached_tokens=4)]
+    assert body["anthropic_version"] == "bedrock-2023-05-31"
+    assert body["max_tokens"] == 1024
+    assert body["system"] == [{"type": "text", "text": "You are terse.", "cache_control": {"type": "ephemeral"}}]
+    assert body["tool_choice"] == {"type": "tool", "name": "weather"}
+    assert headers["x-amzn-bedrock-performanceconfig-latency"] == "optimized"
+
+
+def test_anthropic_says_no_inside_its_own_stream() -> None:
+    script = answer(wrapped(type="error", error={"type": "overloaded_error", "message": "Overloaded"}))
+    error = failure(script, api="invoke", family="anthropic")
+    assert error.spoken == "My language model is too busy right now."
+    script = answer(
+        wrapped(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi"}),
+        wrapped(type="message_delta", delta={"stop_reason": "refusal"}),
+    )
+    assert not failure(script, api="invoke", family="anthropic").retryable
+
+
+def test_llama_by_invoke_with_boto3_beside_it() -> None:
+    metrics = {"inputTokenCount": 31, "outputTokenCount": 2}
+    script = answer(
+        wrapped(generation="Mount", prompt_token_count=31, generation_token_count=1, stop_reason=None),
+        wrapped(
+            generation=" Everest", prompt_token_count=None, generation_token_count=2, stop_reason="stop",
+            **{"amazon-bedrock-invocationMetrics": metrics},
+        ),
+    )  # fmt: skip
+    heard, body, _ = asked(
+        script, model=LLAMA, api="invoke", prompt=lambda messages: f"<|user|>{messages[-1].content}", max_tokens=9
+    )
+    assert heard == [Token("Mount"), Token(" Everest"), Finished("stop", 31, 2)]
+    assert body == {"prompt": f"<|user|>{ASKED}", "max_gen_len": 9}
+
+    def by_boto3(url: str) -> str:
+        client = boto3_client("bedrock-runtime", url)
+        response = client.invoke_model_with_response_stream(modelId=LLAMA, body=json.dumps(body))
+        chunks = [json.loads(event["chunk"]["bytes"]) for event in response["body"]]
+        client.close()
+        return "".join(chunk["generation"] for chunk in chunks)
+
+    async def main() -> None:
+        async with serving_aws(script) as server:
+            assert await asyncio.to_thread(by_boto3, server.url) == "Mount Everest"
+
+    asyncio.run(main())
+
+
+def test_llama_by_invoke_takes_no_functions() -> None:
+    async def main() -> None:
+        chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
+        async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
+            with pytest.raises(LlmRefused, match="takes no functions: use api converse") as refusal:
+                await anext(events)
+        assert refusal.value.retryable
+        await chat.aclose()
+
+    asyncio.run(main())
+
+
+# Settings and secrets.
+
+
+def test_malformed_settings_name_themselves() -> None:
+    with pytest.raises(ValueError, match="set family to anthropic or llama"):
+        BedrockChat("cloud", PROVISIONED, region=REGION, api="invoke")
+    with pytest.raises(ValueError, match="needs a chat template"):
+        BedrockChat("cloud", LLAMA, region=REGION, api="invoke")
+    with pytest.raises(ValueError, match="api must be one of converse, invoke, not 'chat'"):
+        BedrockChat("cloud", NOVA, region=REGION, api="chat")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'cloud'.*latency must be one of"):
+        BedrockChat("cloud", NOVA, region=REGION, latency="low")  # type: ignore[arg-type]
+
+
+def test_keys_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(_: AwsServer, chat: BedrockChat) -> None:
+        await ask(chat)
+
+    with caplog.at_level(logging.DEBUG):
+        run(test, answer(said("Everest.") + STOP + usage()))
+    assert "HTTP Request" in caplog.text
+    assert SECRET not in caplog.text
+    assert "CanonicalRequest" not in caplog.text
+    assert ASKED not in caplog.text
+    assert "Everest" not in caplog.text
+
+
+def test_an_answer_to_a_prompt_ends_at_a_stop() -> None:
+    pieces = [wrapped(generation=text, stop_reason=None) for text in ("Mount.", "<|eot", "_id|>And then?")]
+    heard, body, _ = asked(answer(*pieces), model=LLAMA, api="invoke", prompt=lambda _: "Hello", stops=("<|eot_id|>",))
+    assert [e for e in heard if isinstance(e, Token | Finished)] == [Token("Mount."), Finished("stop_sequence")]
+    assert body["prompt"] == "Hello"

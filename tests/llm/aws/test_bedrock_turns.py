@@ -1,0 +1,64 @@
+"""Any conversation of ours becomes one that Bedrock accepts."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.aws.bedrock_turns import Call, Result, Text, Turn, conversation_of
+from llm.chat import FunctionCall, Message
+
+
+def test_greeting_comes_after_something_said() -> None:
+    turns = conversation_of([Message("system", "Be brief."), Message("assistant", "Hello!")]).turns
+    assert [(turn.role, turn.blocks) for turn in turns] == [
+        ("user", [Text("…")]),
+        ("assistant", [Text("Hello!")]),
+    ]
+
+
+def test_results_stand_behind_their_calls() -> None:
+    call, lost = FunctionCall("c 1", "weather", '{"city":"Ulm"}'), FunctionCall("c2", "time", "nonsense")
+    conversation = conversation_of(
+        [
+            Message("user", "Weather?"),
+            Message("assistant", "See.", (call, lost)),
+            Message("user", "Hurry."),
+            Message("tool", "stray", call_id="c9"),
+            Message("tool", "sunny", call_id="c 1"),
+            Message("assistant", "Sunny."),
+        ]
+    )
+    assert conversation.turns == (
+        Turn("user", [Text("Weather?")]),
+        Turn("assistant", [Text("See."), Call("c_1", "weather", {"city": "Ulm"})]),
+        Turn("user", [Result("c_1", "sunny"), Text("Hurry.")]),
+        Turn("assistant", [Text("Sunny.")]),
+    )
+    assert conversation.called == ("weather",)
+
+
+IDS = st.sampled_from(["a", "b", "c"])
+CALLS = st.lists(st.builds(FunctionCall, IDS, st.just("f"), st.sampled_from(["{}", "", "[]", "{"])), max_size=2)
+WORDS = st.sampled_from(["", " ", "Hi", "no"])
+MESSAGES = st.one_of(
+    st.builds(Message, st.sampled_from(["system", "user"]), WORDS),
+    st.builds(Message, st.just("assistant"), WORDS, CALLS.map(tuple)),
+    st.builds(Message, st.just("tool"), WORDS, call_id=IDS),
+)
+
+
+@given(st.lists(MESSAGES, max_size=12))
+def test_rules_of_the_service_hold(messages: list[Message]) -> None:
+    conversation = conversation_of(messages)
+    turns = conversation.turns
+    assert turns[0].role == "user"
+    assert all(turn.blocks for turn in turns)
+    assert all(one.role != other.role for one, other in pairwise(turns))
+    assert all(text.strip() for text in (*conversation.lasting, *conversation.passing))
+    for turn, following in pairwise((*turns, Turn("user"))):
+        called = [block.call_id for block in turn.blocks if isinstance(block, Call)]
+        results = [block.call_id for block in following.blocks if isinstance(block, Result)]
+        if turn.role == "assistant":
+            assert results == called
+            assert following.blocks[: len(results)] == [b for b in following.blocks if isinstance(b, Result)]

@@ -1,0 +1,84 @@
+"""AWS's event stream, cut and damaged."""
+
+import struct
+from itertools import pairwise
+from zlib import crc32
+
+import pytest
+from aws_server import event, fault, frame, part
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.aws import frames as aws_frames
+from llm.aws.frames import Frame, FrameReader
+from llm.errors import LlmBroken
+
+STREAM = event("messageStart", role="assistant") + part("é😀".encode() * 9) + fault("throttlingException") + part(b"")
+
+
+def read(*pieces: bytes) -> list[Frame]:
+    reader = FrameReader("near")
+    frames = [found for piece in pieces for found in reader.feed(piece)]
+    reader.end()
+    return frames
+
+
+def test_frames_have_names_kinds_and_payloads() -> None:
+    start, text, problem, empty = read(STREAM)
+    assert (start.kind, start.name) == ("event", "messageStart")
+    assert (text.name, text.payload) == ("PayloadPart", "é😀".encode() * 9)
+    assert (problem.kind, problem.name) == ("exception", "throttlingException")
+    assert empty.payload == b""
+    (error,) = read(frame("InternalError", b"", kind="error", **{":error-message": "x"}))
+    assert (error.kind, error.name, error.headers[":error-message"]) == ("error", "InternalError", "x")
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=20))
+def test_cuts_do_not_matter(cuts: list[int]) -> None:
+    edges = sorted({0, len(STREAM), *cuts})
+    assert read(*(STREAM[start:stop] for start, stop in pairwise(edges))) == read(STREAM)
+
+
+@given(st.integers(0, len(STREAM) - 1), st.integers(1, 255))
+def test_a_changed_byte_never_passes(at: int, change: int) -> None:
+    damaged = bytearray(STREAM)
+    damaged[at] ^= change
+    with pytest.raises(LlmBroken) as caught:
+        read(bytes(damaged))
+    assert caught.value.retryable
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_broken_or_waited_for(noise: bytes) -> None:
+    reader = FrameReader("near")
+    with pytest.raises(LlmBroken, match="'near'"):
+        list(reader.feed(noise + b"\0" * 12))
+
+
+@given(st.binary(max_size=40), st.integers(0, 60), st.integers(0, 60))
+def test_lengths_that_lie_under_good_checksums(data: bytes, total: int, head: int) -> None:
+    start = struct.pack("!II", total, head)
+    message = start + struct.pack("!I", crc32(start)) + data
+    reader = FrameReader("near")
+    try:
+        assert len(list(reader.feed(message + struct.pack("!I", crc32(message))))) <= 1
+    except LlmBroken:
+        return
+
+
+def test_body_that_ends_inside_a_frame() -> None:
+    with pytest.raises(LlmBroken, match="inside a frame"):
+        read(STREAM[:-3])
+
+
+def test_too_long_a_frame_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_frames, "MAX_FRAME_BYTES", 100)
+    with pytest.raises(LlmBroken, match="more than 100 bytes"):
+        read(part(b"x" * 200)[:150])
+    assert len(read(part(b"x") * 9)) == 9
+
+
+def test_endless_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_frames, "MAX_STREAM_BYTES", 100)
+    with pytest.raises(LlmBroken, match="max_tokens"):
+        read(part(b"x"), part(b"x"), part(b"x"))

@@ -1,0 +1,433 @@
+"""The SageMaker client, and the real boto3 client, against a server that verifies every signature."""
+
+import asyncio
+import gc
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from aws_server import (
+    HEAD,
+    REGION,
+    SECRET,
+    TOKEN,
+    AwsServer,
+    answer,
+    boto3_client,
+    fault,
+    own_environment,
+    part,
+    refusal,
+    serving_aws,
+)
+from llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
+
+from llm import paced
+from llm.aws.sagemaker import SageMakerChat
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+
+ASKED = HELLO[-1].content
+TGI = (
+    b'data:{"index":1,"token":{"id":5,"text":"Mount","logprob":-0.1,"special":false},"generated_text":null}\n\n'
+    b": keep-alive\n\n"
+    + 'data:{"index":2,"token":{"id":6,"text":" Évérest 😀","special":false},"generated_text":null}\n\n'.encode()
+    + b'data:{"index":3,"token":{"id":2,"text":"</s>","special":true},"generated_text":"Mount",'
+    b'"details":{"finish_reason":"eos_token","generated_tokens":3,"input_length":21}}\n\n'
+)
+TEXT = "Mount Évérest 😀"
+
+Test = Callable[[AwsServer, SageMakerChat], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+
+
+def run(test: Test, *scripts: Script, first_s: float = 5.0, gap_s: float = 5.0, token: str = "") -> None:
+    async def main() -> None:
+        async with serving_aws(*scripts, token=token) as server:
+            model = SageMakerChat(
+                "far",
+                "my-endpoint",
+                region=REGION,
+                url=server.url,
+                first_token_timeout_s=first_s,
+                token_gap_timeout_s=gap_s,
+            )
+            await test(server, model)
+            await model.aclose()
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def events_of(*scripts: Script) -> list[ChatEvent]:
+    events: list[ChatEvent] = []
+
+    async def test(server: AwsServer, model: SageMakerChat) -> None:
+        events.extend(await ask(model))
+        assert server.verified == ["sagemaker"]
+
+    run(test, *scripts)
+    return events
+
+
+def failure(*scripts: Script, first_s: float = 5.0, gap_s: float = 5.0) -> LlmError:
+    errors: list[LlmError] = []
+
+    async def test(_: AwsServer, model: SageMakerChat) -> None:
+        with pytest.raises(LlmError) as caught:
+            await ask(model)
+        errors.append(caught.value)
+
+    run(test, *scripts, first_s=first_s, gap_s=gap_s)
+    (error,) = errors
+    assert "'far'" in str(error)
+    assert ASKED not in str(error)
+    assert SECRET not in str(error)
+    return error
+
+
+def texts(events: list[ChatEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Token))
+
+
+# An answer.
+
+
+def test_events_of_an_answer_cut_in_lines_and_characters() -> None:
+    cut = TGI.index("😀".encode()) + 2
+    queued, sent, *rest = events_of(answer(part(TGI[:9]) + part(TGI[9:cut]), part(TGI[cut:])))
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert rest == [Token("Mount"), Token(" Évérest 😀"), Finished("eos_token", 21, 3)]
+
+
+def test_boto3_hears_the_same_from_the_same_server() -> None:
+    heard: list[bytes] = []
+
+    def by_boto3(url: str) -> bytes:
+        client = boto3_client("sagemaker-runtime", url, token=TOKEN)
+        response = client.invoke_endpoint_with_response_stream(
+            EndpointName="my-endpoint", Body=b"{}", ContentType="application/json", InferenceComponentName="c7"
+        )
+        data = b"".join(event["PayloadPart"]["Bytes"] for event in response["Body"])
+        client.close()
+        return data
+
+    async def main() -> None:
+        async with serving_aws(answer(part(TGI)), token=TOKEN) as server:
+            heard.append(await asyncio.to_thread(by_boto3, server.url))
+            model = SageMakerChat("far", "my-endpoint", region=REGION, url=server.url, inference_component="c7")
+            assert texts(await ask(model)) == TEXT
+            await model.aclose()
+        theirs, ours = server.posts
+        assert theirs.path == ours.path == "/endpoints/my-endpoint/invocations-response-stream"
+        component = "x-amzn-sagemaker-inference-component"
+        assert theirs.headers[component] == ours.headers[component] == "c7"
+        assert server.verified == ["sagemaker", "sagemaker"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_SESSION_TOKEN", TOKEN)
+        asyncio.run(main())
+    assert heard == [TGI]
+
+
+def test_request_by_messages() -> None:
+    function = Function("weather", "", '{"type":"object"}')
+
+    async def test(server: AwsServer, model: SageMakerChat) -> None:
+        async with aclosing(model.stream(HELLO, ChatOptions((function,), max_tokens=40))) as events:
+            assert [event async for event in events]
+        body = json.loads(server.posts[0].body)
+        assert body["messages"] == [{"role": message.role, "content": message.content} for message in HELLO]
+        assert body["stream"] is True
+        assert body["max_tokens"] == 40
+        assert body["tools"][0]["function"]["name"] == "weather"
+
+    run(test, answer(part(TGI)))
+
+
+def test_request_by_prompt_and_variant() -> None:
+    async def main() -> None:
+        async with serving_aws(answer(part(TGI))) as server:
+            model = SageMakerChat(
+                "far", "my-endpoint", region=REGION, url=server.url, max_tokens=9, temperature=0.5,
+                prompt=lambda messages: f"<s>{len(messages)}", target_variant="blue",
+            )  # fmt: skip
+            await ask(model)
+            await model.aclose()
+        post = server.posts[0]
+        assert post.headers["x-amzn-sagemaker-target-variant"] == "blue"
+        parameters = {"details": True, "return_full_text": False, "temperature": 0.5, "max_new_tokens": 9}
+        assert json.loads(post.body) == {"inputs": "<s>2", "parameters": parameters, "stream": True}
+        assert model.detail == f"sagemaker my-endpoint (by prompt, without functions) at {server.url}"
+
+    asyncio.run(main())
+
+
+def test_load_finds_credentials_and_warms_two_connections() -> None:
+    async def test(server: AwsServer, model: SageMakerChat) -> None:
+        await model.load()
+        assert [request.path for request in server.seen] == ["/ping"] * 2
+        await ask(model)
+        assert server.connections == 2
+
+    run(test, answer(part(TGI)))
+
+
+def test_wrong_secret_is_refused_by_the_server_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x" * 40)
+    error = failure(answer(part(TGI)))
+    assert "rejects the signature (invalidsignature)" in str(error)
+    assert error.spoken == "My language model refused the request: the key is not accepted."
+
+
+# Leaving, and deadlines.
+
+
+@pytest.mark.parametrize("tokens", [0, 1])
+def test_leaving_closes_the_connection(tokens: int) -> None:
+    first = part(TGI[: TGI.index(b"\n") + 1])
+
+    async def test(server: AwsServer, model: SageMakerChat) -> None:
+        async with aclosing(model.stream(HELLO)) as events:
+            for _ in range(2 + tokens):
+                await anext(events)
+        async with asyncio.timeout(0.5):
+            await server.left_at_s
+        assert texts(await ask(model)) == TEXT
+
+    run(test, (HEAD, *(chunk(first) for _ in range(tokens)), Wait(5)), answer(part(TGI)))
+
+
+def test_no_first_token_in_time() -> None:
+    error = failure((HEAD, chunk(part(b": keep-alive\n\n")), Wait(5)), first_s=0.2)
+    assert isinstance(error, LlmTooSlow)
+    assert "no first content token within 0.2 s" in str(error)
+
+
+def test_no_further_token_in_time() -> None:
+    error = failure((HEAD, chunk(part(TGI[: TGI.index(b"\n") + 1])), Wait(5)), gap_s=0.2)
+    assert isinstance(error, LlmTooSlow)
+    assert "token_gap_timeout_s" in str(error)
+
+
+def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
+    line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
+    assert events_of((HEAD, chunk(part(line)), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
+
+
+def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+    line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
+    late = fault("InternalStreamFailure", Message="x")
+    assert events_of(answer(part(line) + late))[2:] == [Token("Hi"), Finished("stop")]
+
+
+def test_what_was_called_is_not_quoted() -> None:
+    call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
+
+    async def test(_: AwsServer, model: SageMakerChat) -> None:
+        with pytest.raises(LlmRefused) as caught:
+            await ask(model, (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1")))
+        assert "chest" not in str(caught.value)
+
+    run(test, refusal(400, "ValidationError", message="bad: chest pain"))
+    run(test, answer(part(b'{"error": {"message": "bad: chest pain"}}\n')))
+
+
+def test_functions_are_refused_where_it_is_asked_by_prompt() -> None:
+    async def main() -> None:
+        model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
+        options = ChatOptions((Function("weather", "", "{}"),))
+        async with aclosing(model.stream(HELLO, options)) as events:
+            with pytest.raises(LlmRefused, match="takes no functions: use an endpoint") as refusal:
+                await anext(events)
+        assert refusal.value.retryable
+        await model.aclose()
+
+    asyncio.run(main())
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "fields", "retryable", "says"),
+    [
+        (429, "ModelNotReadyException", {}, True, "not ready (modelnotready)"),
+        (503, "ServiceUnavailable", {}, True, "not ready (serviceunavailable)"),
+        (400, "ThrottlingException", {"message": "Rate exceeded"}, True, 'no more requests for now (throttling): wait'),
+        (400, "ValidationError", {"message": "bad header"}, False, "rejects the request (validationerror)"),
+        (400, "ValidationError", {"message": "Endpoint my-endpoint of account 1 not found."}, True, "finds no my-end"),
+        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, False, "model says 422"),
+        (424, "ModelError", {"OriginalStatusCode": 400}, False, "check what my-endpoint accepts"),
+        (424, "ModelError", {"OriginalStatusCode": 503}, True, "its model says 503"),
+        (424, "ModelError", {"OriginalStatusCode": 500, "Message": "boom"}, True, 'failed with 500: see the model'),
+        (500, "InternalFailure", {}, True, "failed (internalfailure)"),
+        (403, "AccessDeniedException", {"Message": "User: x"}, True, "allow sagemaker:InvokeEndpointWith"),
+        (403, "ExpiredTokenException", {}, True, "credentials that expired"),
+        (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
+    ],
+)  # fmt: skip
+def test_refusal_before_the_stream(code: int, kind: str, fields: dict[str, object], retryable: bool, says: str) -> None:
+    error = failure(refusal(code, kind, **fields))
+    assert isinstance(error, LlmRefused)
+    assert error.retryable is retryable
+    assert says in str(error)
+
+
+def test_clock_skew_is_measured_and_named() -> None:
+    says = "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)"
+    assert "clock is 720 s behind: set it" in str(failure(refusal(403, "InvalidSignatureException", message=says)))
+
+
+def test_what_was_asked_is_never_quoted() -> None:
+    error = failure(refusal(400, "ValidationError", message=f"cannot read {ASKED}"))
+    assert "cannot read" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind", "retryable"),
+    [
+        (fault("ModelStreamError", Message="x", ErrorCode="StreamBroken"), LlmBroken, True),
+        (fault("ModelStreamError", Message="x", ErrorCode="ModelInvocationTimeExceeded"), LlmTooSlow, False),
+        (fault("InternalStreamFailure", Message="x"), LlmRefused, True),
+    ],
+)
+def test_refusal_inside_the_stream_comes_after_what_was_said(
+    frame: bytes, kind: type[LlmError], retryable: bool
+) -> None:
+    heard: list[ChatEvent] = []
+
+    async def test(_: AwsServer, model: SageMakerChat) -> None:
+        async with aclosing(model.stream(HELLO)) as events:
+            heard.extend([await anext(events) for _ in range(3)])
+            with pytest.raises(kind) as caught:
+                await anext(events)
+        assert caught.value.retryable is retryable
+
+    run(test, answer(part(TGI[: TGI.index(b"\n") + 1]) + frame))
+    assert texts(heard) == "Mount"
+
+
+def test_boto3_sees_the_same_faults_inside_the_stream() -> None:
+    """The frames of these tests are what the real client takes for errors."""
+    frame = fault("ModelStreamError", Message="x", ErrorCode="StreamBroken")
+
+    def by_boto3(url: str) -> str:
+        client = boto3_client("sagemaker-runtime", url)
+        response = client.invoke_endpoint_with_response_stream(EndpointName="e", Body=b"{}")
+        try:
+            with pytest.raises(Exception, match="ModelStreamError") as caught:
+                list(response["Body"])
+        finally:
+            response["Body"].close()
+            client.close()
+        return type(caught.value).__name__
+
+    async def main() -> None:
+        async with serving_aws(answer(part(TGI[:40]), frame)) as server:
+            assert await asyncio.to_thread(by_boto3, server.url) == "EventStreamError"
+
+    asyncio.run(main())
+
+
+def test_stream_that_ends_too_soon() -> None:
+    assert isinstance(failure(answer(part(TGI[:100]))), LlmBroken)
+    assert isinstance(failure(answer(part(TGI)[:90])), LlmBroken)
+    assert isinstance(failure((HEAD, chunk(part(TGI[:100])), Abort())), LlmBroken)
+
+
+def test_body_without_an_end_mark_of_its_own_still_ends_with_a_whole_frame() -> None:
+    whole = part(b'{"outputs":["Hi"]}\n') + part(b'{"outputs":[" you"]}\n')
+    assert events_of(answer(whole))[2:] == [Token("Hi"), Token(" you"), Finished("done")]
+    assert "inside a frame" in str(failure(answer(whole[:-4])))
+
+
+def test_damaged_frame() -> None:
+    whole = part(TGI)
+    damaged = whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:]
+    error = failure(answer(part(b"\n") + damaged))
+    assert isinstance(error, LlmBroken)
+    assert "damaged frame" in str(error)
+
+
+def test_something_else_answers() -> None:
+    assert "web page" in str(failure((b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi",)))
+    assert "not answer in AWS's event stream" in str(failure(status(200, {"outputs": ["Hi"]})))
+
+
+# Settings.
+
+
+def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    with pytest.raises(ValueError, match=r"'far'.*pip install 'repartee\[aws\]'"):
+        SageMakerChat("far", "e", region=REGION)
+
+
+def test_missing_region_names_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"'far': no AWS region: set region, AWS_REGION"):
+        SageMakerChat("far", "e")
+    with pytest.raises(ValueError, match="must look like us-east-1"):
+        SageMakerChat("far", "e", region="Frankfurt")
+
+
+def test_region_of_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("[profile work]\nregion = us-west-2\n", encoding="utf-8")
+    at = "sagemaker e at https://runtime.sagemaker.{}.amazonaws.com"
+    assert SageMakerChat("far", "e", profile="work").detail == at.format("us-west-2")
+    monkeypatch.setenv("AWS_REGION", "ap-south-1")
+    assert SageMakerChat("far", "e").detail == at.format("ap-south-1")
+
+
+def test_unknown_payload_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'far': payload must be one of auto, tgi"):
+        SageMakerChat("far", "e", region=REGION, payload="json")  # type: ignore[arg-type]
+
+
+def test_no_credentials_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path, keys=False)
+    error = failure(answer(part(TGI)))
+    assert "set AWS_ACCESS_KEY_ID" in str(error)
+    assert error.retryable
+
+
+def test_nobody_there() -> None:
+    async def main() -> None:
+        model = SageMakerChat("far", "e", region=REGION, url="http://127.0.0.1:9")
+        with pytest.raises(LlmUnreachable):
+            await ask(model)
+        await model.aclose()
+
+    asyncio.run(main())
+
+
+def test_an_answer_to_a_prompt_ends_at_a_stop_and_the_request_is_closed() -> None:
+    lines = [
+        b'data:{"index":1,"token":{"id":5,"text":"%s","logprob":-0.1,"special":false},"generated_text":null}\n\n' % text
+        for text in (b"Mount.", b"<|im_", b"end|>And then?")
+    ]
+
+    async def main() -> None:
+        async with serving_aws((HEAD, *(chunk(part(line)) for line in lines), Wait(20))) as server:
+            model = SageMakerChat(
+                "far", "e", region=REGION, url=server.url, prompt=lambda _: "Hello", stops=("<|im_end|>",)
+            )
+            assert [e for e in await ask(model) if isinstance(e, Token | Finished)] == [
+                Token("Mount."),
+                Finished("stop_sequence"),
+            ]
+            async with asyncio.timeout(5):
+                await server.left_at_s
+            await model.aclose()
+
+    asyncio.run(main())

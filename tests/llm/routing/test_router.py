@@ -1,0 +1,394 @@
+"""Several endpoints as one model: who answers, what is closed, what the trace is told. On virtual time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import pytest
+from virtual_time import run_virtual
+
+from llm.chat import (
+    PLAIN,
+    Answering,
+    ChatEvent,
+    ChatOptions,
+    Finished,
+    FunctionCall,
+    Message,
+    Queued,
+    Sent,
+    Token,
+    Tried,
+)
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.routing.choice import Endpoint, Policy, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import NEWS_AHEAD, Router, prompt_tokens
+
+HELLO = (Message("user", "what is the tallest mountain"),)
+SILENT = 3600.0
+
+
+def refused(name: str, *, retryable: bool = True) -> LlmRefused:
+    return LlmRefused(name, f"{name}: refused", spoken="No.", retryable=retryable)
+
+
+def unreachable(name: str) -> LlmUnreachable:
+    return LlmUnreachable(name, f"{name}: nobody there", spoken="Nobody there.", retryable=True)
+
+
+@dataclass
+class Scripted:
+    """Answers after a time, or fails; notes when it was asked and when it was closed."""
+
+    name: str
+    first_token_s: float = 0.1
+    error: Exception | None = None
+    error_after: int | None = None  # tokens; None: before anything
+    words: Sequence[str] = ("It ", "is ", "Everest.")
+    sends: bool = True
+    closes_in_s: float = 0.0
+    closed_in_peace: int = 0
+    detail: str = ""
+    asked_at_s: list[float] = field(default_factory=list)
+    closed_at_s: list[float] = field(default_factory=list)
+    loads: int = 0
+    ends: int = 0
+
+    async def load(self) -> None:
+        self.loads += 1
+
+    async def aclose(self) -> None:
+        self.ends += 1
+
+    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        loop = asyncio.get_running_loop()
+        self.asked_at_s.append(loop.time())
+        whole = False
+        try:
+            yield Queued()
+            if self.error is not None and self.error_after is None:
+                await asyncio.sleep(0.002)
+                raise self.error
+            if self.sends:
+                yield Sent(0.01)
+            await asyncio.sleep(self.first_token_s)
+            for number, word in enumerate(self.words):
+                if self.error is not None and number == self.error_after:
+                    raise self.error
+                yield Token(word)
+                await asyncio.sleep(0.02)
+            yield Finished("stop", 10, len(self.words))
+            whole = True
+        finally:
+            if not whole:
+                self.closed_at_s.append(loop.time())
+                await asyncio.sleep(self.closes_in_s)
+                self.closed_in_peace += 1
+
+
+def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
+    endpoints = [Endpoint(model.name, price_in_per_million=2.0) for model in models]
+    budget = HedgeBudget(share)
+    budget.ask(10_000)  # a past in which enough was earned
+    routing = Routing(endpoints, policy, budget, lambda: 0.5)
+    return Router(models, routing, first_token_timeout_s=timeout_s)
+
+
+@dataclass
+class Asked:
+    """What one question came to, times since it."""
+
+    events: list[ChatEvent]
+    at_s: list[float]
+    error: Exception | None
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, Token))
+
+    @property
+    def by(self) -> str:
+        return [event.by for event in self.events if isinstance(event, Answering)][-1]
+
+    @property
+    def tried(self) -> list[tuple[str, str, str]]:
+        return [(event.endpoint, event.why, event.outcome) for event in self.events if isinstance(event, Tried)]
+
+    @property
+    def first_token_s(self) -> float:
+        return next(at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, Token))
+
+
+async def ask(router: Router) -> Asked:
+    loop = asyncio.get_running_loop()
+    began_s, asked = loop.time(), Asked([], [], None)
+    try:
+        async with aclosing(router.stream(HELLO)) as events:
+            async for event in events:
+                asked.events.append(event)
+                asked.at_s.append(loop.time() - began_s)
+    except LlmError as error:
+        asked.error = error
+    return asked
+
+
+def asked_once(*models: Scripted, share: float = 1.0) -> Asked:
+    return run_virtual(ask(router_of(*models, share=share)))
+
+
+def test_the_first_answers_and_is_named() -> None:
+    asked = asked_once(Scripted("near"), Scripted("far"))
+    kinds = [type(event) for event in asked.events]
+    assert kinds == [Answering, Queued, Sent, Tried, Token, Token, Token, Finished]
+    assert (asked.by, asked.text, asked.error) == ("near", "It is Everest.", None)
+    assert asked.tried == [("near", "first", "answered")]
+    assert asked.first_token_s == pytest.approx(0.1)
+
+
+def test_a_function_call_wins_like_a_token() -> None:
+    class Calling(Scripted):
+        async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+            yield FunctionCall("1", "lamp", "{}")
+            yield Finished("tool_calls")
+
+    asked = asked_once(Calling("near"), Scripted("far"))
+    assert [type(event) for event in asked.events] == [Answering, Tried, FunctionCall, Finished]
+
+
+@pytest.mark.parametrize(
+    "error", [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)]
+)
+def test_a_failure_before_the_first_token_is_answered_by_the_next(error: LlmError) -> None:
+    near, far = Scripted("near", error=error), Scripted("far")
+    asked = asked_once(near, far, share=0.0)
+    assert (asked.by, asked.text, asked.error) == ("far", "It is Everest.", None)
+    assert asked.tried == [("near", "first", "failed"), ("far", "failover", "answered")]
+    assert asked.first_token_s < 0.15
+
+
+def test_a_refusal_is_not_carried_to_the_next_by_all_at_once() -> None:
+    near, far = Scripted("near", error=refused("near")), Scripted("far")
+    run_virtual(ask(router_of(near, far)))
+    assert far.asked_at_s[0] - near.asked_at_s[0] == pytest.approx(0.002 + 0.015)
+
+
+def test_what_would_be_as_wrong_elsewhere_is_not_asked_again() -> None:
+    near, far = Scripted("near", error=refused("near", retryable=False)), Scripted("far")
+    router = router_of(near, far)
+    asked = run_virtual(ask(router))
+    assert str(asked.error) == "near: refused"
+    assert far.asked_at_s == []
+    assert router.routing.breakers[0].closed(1e9)  # the question was at fault, not the endpoint
+
+
+def test_where_all_fail_the_last_error_is_told_and_no_fifth_is_asked() -> None:
+    models = [Scripted(f"m{number}", error=unreachable(f"m{number}")) for number in range(6)]
+    asked = run_virtual(ask(router_of(*models)))
+    assert str(asked.error) == "m3: nobody there"
+    assert [len(model.asked_at_s) for model in models] == [1, 1, 1, 1, 0, 0]
+    assert [outcome for _, _, outcome in asked.tried] == ["failed"] * 4
+
+
+def test_a_defect_of_a_client_is_passed_on_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        asked_once(Scripted("near", error=ZeroDivisionError()), Scripted("far"))
+
+
+def test_after_the_first_token_an_error_is_passed_on() -> None:
+    near, far = Scripted("near", error=refused("near"), error_after=2), Scripted("far")
+    asked = asked_once(near, far)
+    assert (asked.text, str(asked.error)) == ("It is ", "near: refused")
+    assert far.asked_at_s == []
+
+
+def test_a_silent_endpoint_is_hedged_and_closed_at_once() -> None:
+    near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1)
+
+    async def scene() -> tuple[Asked, float]:
+        asked = await ask(router_of(near, far))
+        return asked, asyncio.get_running_loop().time()
+
+    asked, ended_s = run_virtual(scene())
+    assert asked.by == "far"
+    assert asked.first_token_s == pytest.approx(0.4 + 0.1)
+    assert near.closed_at_s[0] - near.asked_at_s[0] == pytest.approx(asked.first_token_s)
+    assert ended_s - near.asked_at_s[0] < 0.7
+    assert asked.tried == [("near", "first", "overtaken"), ("far", "hedge", "answered")]
+    (lost,) = [event for event in asked.events if isinstance(event, Tried) and event.outcome == "overtaken"]
+    assert lost.extra_tokens == prompt_tokens(HELLO) + 8
+    assert lost.extra_cost == pytest.approx(prompt_tokens(HELLO) * 2e-6)
+
+
+def test_the_winners_progress_is_told_with_its_own_times() -> None:
+    asked = asked_once(Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1))
+    kinds = [type(event) for event in asked.events]
+    begin = [Answering, Queued, Sent, Tried, Tried]
+    assert kinds[: len(begin)] == begin
+    assert kinds[len(begin) : len(begin) + 4] == [Answering, Queued, Sent, Token]
+    *_, queued = [event for event in asked.events if isinstance(event, Queued)]
+    *_, sent = [event for event in asked.events if isinstance(event, Sent)]
+    assert queued.at_s == sent.at_s == pytest.approx(1000.0 + 0.4)
+    assert sent.round_trip_s == 0.01
+
+
+def test_the_first_may_still_win_against_its_hedge() -> None:
+    near, far = Scripted("near", first_token_s=0.45), Scripted("far", first_token_s=0.1)
+    asked = asked_once(near, far)
+    assert asked.by == "near"
+    assert asked.tried == [("far", "hedge", "overtaken"), ("near", "first", "answered")]
+    assert len(far.closed_at_s) == 1
+
+
+def test_without_a_budget_a_silent_endpoint_is_given_up_later() -> None:
+    near, far = Scripted("near", first_token_s=SILENT), Scripted("far")
+    asked = asked_once(near, far, share=0.0)
+    assert asked.by == "far"
+    assert asked.first_token_s == pytest.approx(2.0 + 0.1)
+    assert near.closed_at_s[0] == far.asked_at_s[0]
+    assert asked.tried[0] == ("near", "first", "given up")
+
+
+def test_a_hedge_that_fails_leaves_the_first_alone() -> None:
+    near, far = Scripted("near", first_token_s=0.5), Scripted("far", error=unreachable("far"))
+    router = router_of(near, far)
+    asked = run_virtual(ask(router))
+    assert (asked.by, asked.error) == ("near", None)
+    assert router.routing.budget.hedges == 0  # it never reached anybody
+
+
+def test_the_first_may_fail_while_its_hedge_is_asked() -> None:
+    class Late(Scripted):
+        async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+            yield Sent(None)
+            await asyncio.sleep(0.45)
+            raise refused(self.name)
+
+    asked = asked_once(Late("near"), Scripted("far", first_token_s=0.2))
+    assert (asked.by, asked.error) == ("far", None)
+    assert asked.tried == [("near", "first", "failed"), ("far", "hedge", "answered")]
+
+
+def test_nobody_who_answers_ends_at_the_deadline() -> None:
+    models = [Scripted(name, first_token_s=SILENT) for name in ("a", "b")]
+    asked = run_virtual(ask(router_of(*models, timeout_s=3.0)))
+    assert isinstance(asked.error, LlmTooSlow)
+    assert "first_token_timeout_s" in str(asked.error)
+    assert [len(model.closed_at_s) for model in models] == [1, 1]
+
+
+def test_leaving_closes_all_requests_at_once() -> None:
+    near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=SILENT)
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        router = router_of(near, far)
+        try:
+            async with asyncio.timeout(0.6), aclosing(router.stream(HELLO)) as events:
+                async for _ in events:
+                    pass
+        except TimeoutError:
+            return loop.time()
+        raise AssertionError("nobody answers")
+
+    left_s = run_virtual(scene())
+    assert near.closed_at_s == far.closed_at_s == [pytest.approx(left_s)]
+
+
+def test_closing_the_stream_between_tokens_closes_its_request() -> None:
+    near = Scripted("near", words=["word "] * 100)
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        events = router_of(near, Scripted("far")).stream(HELLO)
+        async for event in events:
+            if isinstance(event, Token):
+                break
+        await events.aclose()
+        return loop.time()
+
+    left_s = run_virtual(scene())
+    assert near.closed_at_s == [left_s]
+
+
+def test_a_loser_that_is_slow_to_close_delays_no_token() -> None:
+    near = Scripted("near", first_token_s=SILENT, closes_in_s=5.0)
+    asked = asked_once(near, Scripted("far", first_token_s=0.1))
+    last_token_s = [at_s for event, at_s in zip(asked.events, asked.at_s, strict=True) if isinstance(event, Token)][-1]
+    assert last_token_s == pytest.approx(0.5 + 0.04)
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "cancelled after the first token"])
+def test_a_loser_that_is_slow_to_close_is_told_so_once(leaves: bool) -> None:
+    slow = Scripted("slow", SILENT, closes_in_s=1.0)
+    router = router_of(slow, Scripted("quick"))
+
+    async def play() -> None:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(ask(router))
+            if leaves:
+                await asyncio.sleep(0.53)  # hedged after 0.4 s, closed after 0.1 more
+                asking.cancel()
+        assert asking.cancelled() == leaves
+
+    run_virtual(play())
+    assert slow.closed_in_peace == 1
+
+
+def test_an_endpoint_that_fails_while_it_is_closed_keeps_nobody_waiting() -> None:
+    class Rude(Scripted):
+        async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+            try:
+                for _ in range(3 * NEWS_AHEAD):
+                    yield Token("on ")
+            finally:
+                raise refused(self.name)
+
+    async def play() -> None:
+        async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
+            async for event in events:
+                if isinstance(event, Token):
+                    await asyncio.sleep(1)  # its news fill the queue meanwhile
+                    break
+
+    run_virtual(play())
+
+
+def test_what_one_conversation_saw_the_next_one_knows() -> None:
+    near, far = Scripted("near", error=unreachable("near")), Scripted("far")
+    router = router_of(near, far)
+
+    async def scene() -> list[Asked]:
+        return [await ask(router), await ask(router)]
+
+    _, second = run_virtual(scene())
+    assert second.tried == [("far", "first", "answered")]
+    assert len(near.asked_at_s) == 1
+
+
+def test_only_the_few_that_may_be_asked_next_are_kept_warm() -> None:
+    models = [Scripted(f"m{number}") for number in range(5)]
+    models[0].error = unreachable("m0")
+    router = router_of(*models)
+
+    async def scene() -> None:
+        await ask(router)
+        for model in models:
+            model.loads = 0
+        await router.load()
+        await router.aclose()
+
+    run_virtual(scene())
+    assert [model.loads for model in models] == [0, 1, 1, 1, 0]
+    assert [model.ends for model in models] == [1] * 5
+
+
+def test_the_screen_is_told_the_policy_and_the_names() -> None:
+    assert router_of(Scripted("near"), Scripted("far")).detail == "2 endpoints, ordered: near, far"
+
+
+def test_every_endpoint_needs_a_model() -> None:
+    routing = Routing((Endpoint("near"),), "ordered", HedgeBudget(0.1), lambda: 0.0)
+    with pytest.raises(ValueError, match="2 models for 1 endpoints"):
+        Router((Scripted("near"), Scripted("far")), routing, first_token_timeout_s=8.0)

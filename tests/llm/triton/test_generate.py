@@ -1,0 +1,257 @@
+"""The Triton client against a scripted service on real sockets."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+
+import pytest
+from chat_templates import DATED
+from generate_events import output
+from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
+from scripted_answers import ASKED, KEY, Client, base
+from stopwatch import Stopwatch
+
+from llm import paced
+from llm.chat import ChatOptions, Finished, Function, Queued, Sent, Token
+from llm.chat_template import ChatTemplate, load_template
+from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
+from llm.template_file import TemplateSource
+from llm.triton.generate import BACKENDS, TENSORRT_LLM, TritonChat, TritonInputs
+
+CHATML = load_template("near", "chatml")
+PROMPT = f"<|im_start|>system\nYou are terse.<|im_end|>\n<|im_start|>user\n{ASKED}<|im_end|>\n<|im_start|>assistant\n"
+ANSWER = (HEAD, chunk(output("Hi") + output(".")), LAST_CHUNK)
+ROUTE = "/v2/models/m7/generate_stream"
+
+Test = Callable[[Server, TritonChat], Awaitable[None]]
+
+
+def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False) -> TritonChat:
+    return TritonChat(
+        "near",
+        base(server),
+        "m7",
+        template=CHATML,
+        api_key=KEY,
+        echo=echo,
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+    )
+
+
+TRITON = Client(made)
+ECHOING = Client(partial(made, echo=True))
+
+
+def request_of(**settings: object) -> tuple[str, dict[str, object]]:
+    """Path and body of one request, but for its id."""
+
+    async def main() -> Server:
+        async with serving(ANSWER) as server:
+            model = TritonChat("near", base(server), **{"model": "m7", "template": CHATML, **settings})  # type: ignore[arg-type]
+            await ask(model)
+            await model.aclose()
+        return server
+
+    (post,) = asyncio.run(main()).posts
+    body = json.loads(post.body)
+    assert re.fullmatch("repartee-[0-9a-f]{8}-1", body.pop("id"))
+    return post.path, body
+
+
+def test_events_of_an_answer() -> None:
+    queued, sent, *rest = TRITON.events_of(ANSWER)
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert rest == [Token("Hi"), Token("."), Finished("done")]
+
+
+def test_every_byte_by_itself() -> None:
+    body = b": \r\n\r\n" + output("é😀").replace(b"\\u00e9", "é".encode()) + output("") + output("b")
+    script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
+    assert TRITON.events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("done")]
+
+
+def test_request_to_vllm() -> None:
+    path, body = request_of(max_tokens=80, temperature=0.2, parameters={"top_p": 0.9})
+    assert path == ROUTE
+    assert body == {
+        "text_input": PROMPT,
+        "parameters": {
+            "stream": True,
+            "exclude_input_in_output": True,
+            "max_tokens": 80,
+            "temperature": 0.2,
+            "top_p": 0.9,
+        },
+    }
+
+
+def test_request_to_tensorrt_llm() -> None:
+    path, body = request_of(model="ensemble", version="3", inputs=BACKENDS["tensorrt_llm"])
+    assert path == "/v2/models/ensemble/versions/3/generate_stream"
+    assert body == {
+        "text_input": PROMPT,
+        "stream": True,
+        "exclude_input_in_output": True,
+        "max_tokens": 512,
+        "stop_words": ["<|im_end|>", "<|im_start|>"],
+    }
+
+
+def test_request_to_a_model_of_ones_own() -> None:
+    inputs = TritonInputs(nested=False, text="PROMPT", max_tokens="limit", stream="", exclude_input="")
+    _, body = request_of(inputs=inputs, temperature=0.0)
+    assert body == {"PROMPT": PROMPT, "limit": 512, "temperature": 0.0}
+
+
+def test_names_of_models_are_quoted() -> None:
+    assert request_of(model="a b/ü")[0] == "/v2/models/a%20b%2F%C3%BC/generate_stream"
+
+
+def test_first_token_and_date_where_they_are_wanted() -> None:
+    now = datetime(2026, 3, 7).astimezone()
+    dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
+    _, body = request_of(template=dated, bos=True, now=lambda: now)
+    assert str(body["text_input"]).startswith("<s>Today is 07 Mar 2026.")
+
+
+def test_address_with_route_and_prefix() -> None:
+    async def main() -> None:
+        async with serving(ANSWER) as server:
+            model = TritonChat("near", f"{base(server)}/far{ROUTE}", "m7", template=CHATML, api_key=f"{KEY}\n")
+            assert model.detail == f"triton m7 (chatml) at {base(server)}/far"
+            async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=7))) as stream:
+                async for _ in stream:
+                    pass
+            await ask(model)
+            await model.aclose()
+        one, other = server.posts
+        assert one.path == f"/far{ROUTE}"
+        assert one.headers["authorization"] == f"Bearer {KEY}"
+        assert json.loads(one.body)["parameters"]["max_tokens"] == 7
+        assert json.loads(other.body)["id"] == json.loads(one.body)["id"].removesuffix("1") + "2"
+
+    asyncio.run(main())
+
+
+def test_load_has_two_connections_ready() -> None:
+    async def test(server: Server, model: TritonChat) -> None:
+        await model.load()
+        assert [(request.method, request.path) for request in server.seen] == [("GET", "/v2/health/ready")] * 2
+        await ask(model)
+        await ask(model)
+        assert server.connections == 2
+
+    TRITON.run(test, ANSWER)
+
+
+def test_functions_are_refused_before_anything_is_sent() -> None:
+    async def test(server: Server, model: TritonChat) -> None:
+        options = ChatOptions(functions=(Function("weather", "", "{}"),))
+        with pytest.raises(LlmRefused, match="carries no functions"):
+            async with aclosing(model.stream(HELLO, options)) as stream:
+                await anext(stream)
+        assert server.seen == []
+
+    TRITON.run(test, ANSWER)
+
+
+def test_echo_of_the_prompt_is_left_out() -> None:
+    script = (HEAD, chunk(output(PROMPT[:9]) + output(PROMPT[9:] + "Hi")), LAST_CHUNK)
+    assert ECHOING.events_of(script)[2:] == [Token("Hi"), Finished("done")]
+
+
+@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
+def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
+    async def test(server: Server, model: TritonChat) -> None:
+        async with aclosing(model.stream(HELLO)) as stream:
+            for _ in range(2 + tokens):
+                await anext(stream)
+            watch = Stopwatch()
+        async with asyncio.timeout(4):
+            await server.left_at_s
+        assert watch.undisturbed_s < 0.5
+        assert (await ask(model))[2] == Token("Hi")
+
+    TRITON.run(test, (HEAD, *(chunk(output("a")) for _ in range(tokens)), Wait(5)), ANSWER)
+
+
+def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 60.0)  # nothing is counted, and so nothing waited for
+
+    async def test(server: Server, model: TritonChat) -> None:
+        async with asyncio.timeout(3):
+            assert (await ask(model))[2:] == [Token("Hi"), Finished("stop_sequence")]
+            await server.left_at_s
+
+    TRITON.run(test, (HEAD, chunk(output("Hi<|im_") + output("end|> and")), Wait(5)))
+
+
+def test_what_is_no_word_does_not_put_off_the_first_token() -> None:
+    events, fault = TRITON.failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
+    assert isinstance(fault, LlmTooSlow)
+    assert [type(event) for event in events] == [Queued, Sent]
+
+
+def test_a_stalled_answer_is_too_slow() -> None:
+    events, fault = TRITON.failing(
+        (HEAD, chunk(output("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1
+    )
+    assert isinstance(fault, LlmTooSlow)
+    assert events[-1] == Token("Hi")
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable", "says"),
+    [
+        (400, False, "rejects the request"),
+        (404, True, "was not found"),
+        (503, True, "failed"),
+    ],
+)
+def test_refusals_before_inference(code: int, retryable: bool, says: str) -> None:
+    _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
+    assert isinstance(fault, LlmRefused)
+    assert fault.retryable is retryable
+    assert says in str(fault)
+    assert "the model is not ready" in str(fault)
+
+
+@pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
+def test_errors_under_200_quote_nothing_private(before: bytes) -> None:
+    fault_event = b"data: " + json.dumps({"error": f"cannot do: {ASKED}"}).encode() + b"\n\n"
+    events, fault = TRITON.failing((HEAD, chunk(before + fault_event), LAST_CHUNK))
+    assert isinstance(fault, LlmRefused)
+    assert fault.retryable
+    assert len(events) == (3 if before else 2)
+
+
+def test_a_lost_connection_is_no_end() -> None:
+    events, fault = TRITON.failing((HEAD, chunk(output("Hi")), Abort()))
+    assert isinstance(fault, LlmBroken)
+    assert events[-1] == Token("Hi")
+
+
+@pytest.mark.parametrize(
+    ("model", "url", "fault"),
+    [
+        ("", "http://127.0.0.1:1", "model must name a model"),
+        ("m7", "x", "url must look like http://127.0.0.1:8000, not"),
+    ],
+)
+def test_what_can_never_work_is_known_at_the_start(model: str, url: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):
+        TritonChat("near", url, model, template=CHATML)
+
+
+def test_inputs_that_the_protocol_cannot_carry() -> None:
+    with pytest.raises(ValueError, match="cannot be nested in parameters: leave it empty"):
+        TritonInputs(nested=True, stop="stop")
+    with pytest.raises(ValueError, match="must name the model's input and output"):
+        TritonInputs(nested=False, text="")
+    assert TENSORRT_LLM.stop == "stop_words"

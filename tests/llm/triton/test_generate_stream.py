@@ -1,0 +1,150 @@
+"""What Triton's generate extension streams, without a network."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from generate_events import output
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.answer import Said
+from llm.chat import Finished, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.triton.generate_stream import TritonStream
+
+FAULT = b'data: {"error":"the engine died"}\n\n'
+
+
+def outcome(*pieces: bytes, echo: str = "") -> tuple[list[Said], LlmError | None]:
+    """Everything said, and the error."""
+    stream = TritonStream("near", echo=echo)
+    said: list[Said] = []
+    try:
+        for piece in pieces:
+            for event in stream.feed(piece):
+                said.append(event)  # noqa: PERF402 - extend() would lose what came before the error
+        said.extend(stream.end())
+    except LlmError as fault:
+        return said, fault
+    return said, None
+
+
+def read(*pieces: bytes, echo: str = "") -> list[Said]:
+    said, fault = outcome(*pieces, echo=echo)
+    assert fault is None
+    return said
+
+
+def failure(*pieces: bytes, echo: str = "") -> LlmError:
+    _, fault = outcome(*pieces, echo=echo)
+    assert fault is not None
+    assert "'near'" in str(fault)
+    return fault
+
+
+def test_the_end_of_the_body_ends_the_answer() -> None:
+    stream = TritonStream("near")
+    assert list(stream.feed(output("Hi") + output(" there.") + output(""))) == [Token("Hi"), Token(" there.")]
+    assert not stream.finishing
+    assert list(stream.end()) == [Finished("done")]
+
+
+def test_done_is_no_word_and_no_fault() -> None:
+    assert read(output("Hi"), b"data: [DONE]\n\n") == [Token("Hi"), Finished("done")]
+
+
+def test_one_response_without_a_stream() -> None:
+    assert read(b'{"model_name":"m7","text_output":"Hi."}') == [Token("Hi."), Finished("done")]
+
+
+def test_outputs_beside_the_text_are_not_said() -> None:
+    body = output("Hi", context_logits=0.0, sequence_end=False, cum_log_probs=[0.0])
+    assert read(body) == [Token("Hi"), Finished("done")]
+
+
+def test_of_several_answers_the_first_is_heard() -> None:
+    assert read(output(["Hi", "Ho"]), output([["."]]), output([])) == [Token("Hi"), Token("."), Finished("done")]
+
+
+def test_another_output() -> None:
+    stream = TritonStream("near", text_output="OUT")
+    assert list(stream.feed(b'data: {"OUT":"Hi","text_output":"no"}\n\n')) == [Token("Hi")]
+
+
+def test_reason_and_counts_of_a_backend_that_says_them() -> None:
+    body = output("Hi", finish_reason="None", num_input_tokens=9, num_output_tokens=1)
+    body += output(".", finish_reason=["length"], num_input_tokens=9, num_output_tokens=[2])
+    stream = TritonStream("near")
+    assert list(stream.feed(body)) == [Token("Hi"), Token(".")]
+    assert stream.finishing
+    assert list(stream.end()) == [Finished("length", 9, 3)]
+
+
+def test_aborted_answer_only_looks_complete() -> None:
+    assert isinstance(failure(output("Hi"), output("", finish_reason="abort")), LlmBroken)
+
+
+@pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
+def test_errors_under_200(before: bytes) -> None:
+    said, fault = outcome(before + FAULT)
+    assert isinstance(fault, LlmRefused)
+    assert fault.retryable
+    assert "the engine died" in str(fault)
+    assert len(said) == (1 if before else 0)
+
+
+@pytest.mark.parametrize(
+    "pieces", [(output("[INST] q? [/INST]Hi"),), (output("[INST] q"), output("? [/INST]"), output("Hi"))]
+)
+def test_echo_of_the_prompt_is_left_out(pieces: tuple[bytes, ...]) -> None:
+    assert read(*pieces, echo="[INST] q? [/INST]") == [Token("Hi"), Finished("done")]
+
+
+def test_echo_that_does_not_come_is_a_fault() -> None:
+    fault = failure(output("Hi"), echo="[INST] q? [/INST]")
+    assert isinstance(fault, LlmBroken)
+    assert "set echo = false" in str(fault)
+    assert isinstance(failure(output("[INST] q"), echo="[INST] q? [/INST]"), LlmBroken)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        output(""),
+        b": ping\n\n",
+        b"data: {}\n\n",
+        output(7),
+        b"data: nonsense\n\n",
+        b"data: [1]\n\n",
+        output("Hi") + b'data: {"text_out',
+        b"<html>502</html>\n",
+    ],
+    ids=["nothing", "no word", "comment", "no text", "number", "no json", "list", "inside", "html"],
+)
+def test_what_is_no_answer_is_broken(body: bytes) -> None:
+    fault = failure(body)
+    assert isinstance(fault, LlmBroken)
+    assert fault.retryable
+
+
+EVENTS = st.sampled_from(
+    [output("Hi"), output(" é😀"), output("\ud83d"), output("\ude00"), output(""), output(["a", "b"]), FAULT,
+     output(".", finish_reason="stop", num_output_tokens=1), output("", finish_reason="abort"), b": ping\r\n\r\n",
+     json.dumps({"text_output": "日本"}, ensure_ascii=False).encode() + b"\n", b"<p>\n", b"data: [DONE]\n\n"]
+)  # fmt: skip
+
+
+def told(*pieces: bytes) -> tuple[list[Said], str]:
+    said, fault = outcome(*pieces)
+    return said, repr(fault)
+
+
+@given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
+def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+    body = b"".join(events)
+    edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
+    pieces = [body[start:stop] for start, stop in pairwise(edges)]
+    assert told(*pieces) == told(body)
+    assert told(*(bytes([byte]) for byte in body)) == told(body)

@@ -1,0 +1,745 @@
+"""The gRPC client against a scripted Triton on real sockets, and Triton's own client against the same one."""
+
+import asyncio
+import gc
+import importlib.util
+import json
+import socket
+import sys
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import grpc
+import llm_server
+import numpy as np
+import pytest
+import tritonclient.grpc.aio as own  # type: ignore[import-untyped]
+from grpc_server import LAST, Fail, Hang, Part, Script, Triton, Wait, answer, relayed, self_signed, serving
+from tritonclient.grpc import InferInput, InferRequestedOutput
+
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, Queued, Sent, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.triton import grpc_channel, kserve_messages
+from llm.triton.grpc import Backend, TritonGrpcChat
+
+KEY = "sk-very-secret-key"
+HELLO = (Message("system", "You are terse."), Message("user", "what is the tallest mountain"))
+ASKED = HELLO[-1].content
+
+Test = Callable[[Triton, TritonGrpcChat], Awaitable[None]]
+
+
+def prompt(messages: Sequence[Message]) -> str:
+    return "\n".join(message.content for message in messages)
+
+
+@asynccontextmanager
+async def chatting(
+    url: str,
+    *,
+    first_token_timeout_s: float = 5.0,
+    token_gap_timeout_s: float = 5.0,
+    connect_timeout_s: float = 3.0,
+    details: bool = False,
+    backend: Backend = "vllm",
+    keepalive_s: float | None = None,
+    ca_file: Path | None = None,
+) -> AsyncGenerator[TritonGrpcChat]:
+    model = TritonGrpcChat(
+        "near",
+        url,
+        "m7",
+        prompt=prompt,
+        version="2",
+        backend=backend,
+        api_key=KEY + "\n",
+        headers={"X-Tenant": "t1"},
+        first_token_timeout_s=first_token_timeout_s,
+        token_gap_timeout_s=token_gap_timeout_s,
+        connect_timeout_s=connect_timeout_s,
+        max_tokens=60,
+        temperature=0.5,
+        parameters={"top_k": 40, "top_p": 1, "seed": 3},
+        details=details,
+        keepalive_s=keepalive_s,
+        ca_file=ca_file,
+    )
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def in_loop(main: Awaitable[None]) -> None:
+    async def whole() -> None:
+        await main
+        # Whatever grpcio left behind is finalized now, inside the loop, where a complaint fails the test.
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(whole())
+
+
+def run(
+    test: Test,
+    *scripts: Script,
+    first_token_timeout_s: float = 5.0,
+    token_gap_timeout_s: float = 5.0,
+    details: bool = False,
+    backend: Backend = "vllm",
+) -> None:
+    async def main() -> None:
+        async with (
+            serving(*scripts) as triton,
+            chatting(
+                triton.url,
+                first_token_timeout_s=first_token_timeout_s,
+                token_gap_timeout_s=token_gap_timeout_s,
+                details=details,
+                backend=backend,
+            ) as model,
+        ):
+            await test(triton, model)
+
+    in_loop(main())
+
+
+async def ask(model: TritonGrpcChat) -> list[ChatEvent]:
+    async with aclosing(model.stream(HELLO)) as events:
+        return [event async for event in events]
+
+
+async def failure_of(model: TritonGrpcChat) -> tuple[list[ChatEvent], LlmError]:
+    events: list[ChatEvent] = []
+    try:
+        async with aclosing(model.stream(HELLO)) as stream:
+            async for event in stream:
+                events.append(event)  # noqa: PERF401 - what came before the failure is kept
+    except LlmError as error:
+        check_discretion(error)
+        return events, error
+    raise AssertionError("no failure")
+
+
+def events_of(*scripts: Script, details: bool = False) -> list[ChatEvent]:
+    events: list[ChatEvent] = []
+
+    async def test(_: Triton, model: TritonGrpcChat) -> None:
+        events.extend(await ask(model))
+
+    run(test, *scripts, details=details)
+    return events
+
+
+def failing(
+    *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
+) -> tuple[list[ChatEvent], LlmError, float]:
+    """What came before the failure, the failure, and the seconds until then."""
+    found: list[tuple[list[ChatEvent], LlmError, float]] = []
+
+    async def test(_: Triton, model: TritonGrpcChat) -> None:
+        await model.load()
+        began_s = asyncio.get_running_loop().time()
+        events, error = await failure_of(model)
+        found.append((events, error, asyncio.get_running_loop().time() - began_s))
+
+    run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
+    return found[0]
+
+
+def check_discretion(error: LlmError) -> None:
+    """Neither the key nor what was asked is in anything that may be logged."""
+    everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
+    assert KEY not in everything
+    assert ASKED not in everything
+    assert error.endpoint == "near"
+    assert "'near'" in str(error)
+    assert "grpc" not in error.spoken
+
+
+def texts(events: list[ChatEvent]) -> list[str]:
+    return [said.text for said in events if isinstance(said, Token)]
+
+
+# An answer.
+
+
+def test_events_of_an_answer() -> None:
+    queued, sent, *rest = events_of(answer("Hi", " there"))
+    assert queued == Queued()
+    assert isinstance(sent, Sent)
+    assert rest == [Token("Hi"), Token(" there"), Finished("done")]
+
+
+def test_the_round_trip_is_known_once_the_connection_was_warmed() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await model.load()
+        sent = (await ask(model))[1]
+        assert isinstance(sent, Sent)
+        assert sent.round_trip_s is not None
+        assert 0 < sent.round_trip_s < 1
+        assert triton.asked_ready == 1
+
+    run(test, answer("Hi"))
+
+
+def test_reason_and_counts_where_they_are_asked_for() -> None:
+    script = (
+        Part(b"Hi", more=(("finish_reason", b"None"), ("num_input_tokens", 9), ("num_output_tokens", 1))),
+        Part(
+            b" you", final=True, more=(("finish_reason", b"length"), ("num_input_tokens", 9), ("num_output_tokens", 2))
+        ),
+    )
+    assert events_of(script, details=True)[-1] == Finished("length", 9, 3)
+
+
+def test_the_mark_is_not_waited_for_long_after_the_reason() -> None:
+    async def test(_: Triton, model: TritonGrpcChat) -> None:
+        async with asyncio.timeout(2):
+            assert (await ask(model))[-1] == Finished("stop")
+
+    run(test, (Part(b"Hi", more=(("finish_reason", b"stop"),)), Wait(10)), details=True)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_characters_cut_over_two_responses(*, plain: bool) -> None:
+    whole = "né 😀".encode()
+    for cut in range(len(whole) + 1):
+        parts = (Part(whole[:cut], plain=plain), Part(whole[cut:], plain=plain), LAST)
+        assert "".join(texts(events_of(parts))) == "né 😀"
+
+
+def test_half_a_character_at_the_end_does_no_harm() -> None:
+    assert texts(events_of((Part("é".encode()[:1] + b"", final=False), LAST))) == ["�"]
+
+
+def test_a_service_without_marks_ends_its_answer_with_the_call() -> None:
+    assert events_of((Part(b"Hi", final=None),))[2:] == [Token("Hi"), Finished("done")]
+
+
+def test_the_request_as_the_backend_wants_it() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await ask(model)
+        (seen,) = triton.seen
+        assert (seen.request.model_name, seen.request.model_version) == ("m7", "2")
+        assert seen.metadata["authorization"] == f"Bearer {KEY}"
+        assert seen.metadata["x-tenant"] == "t1"
+        assert seen.metadata["triton_grpc_error"] == "true"
+        assert seen.request.parameters["triton_enable_empty_final_response"].bool_param
+        assert [output.name for output in seen.request.outputs] == ["text_output"]
+        inputs = {
+            tensor.name: raw for tensor, raw in zip(seen.request.inputs, seen.request.raw_input_contents, strict=True)
+        }
+        assert inputs["text_input"][4:].decode() == prompt(HELLO)
+        assert inputs["stream"] == inputs["exclude_input_in_output"] == b"\1"
+        assert json.loads(inputs["sampling_parameters"][4:]) == {
+            "max_tokens": 60,
+            "temperature": 0.5,
+            "top_k": 40,
+            "top_p": 1,
+            "seed": 3,
+        }
+
+    run(test, answer("Hi"))
+
+
+def test_tensorrt_llm_takes_parameters_as_inputs_with_a_batch_dimension() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await ask(model)
+        inputs = {tensor.name: tensor for tensor in triton.seen[0].request.inputs}
+        assert {name: tensor.datatype for name, tensor in inputs.items()} == {
+            "text_input": "BYTES",
+            "stream": "BOOL",
+            "exclude_input_in_output": "BOOL",
+            "max_tokens": "INT32",
+            "temperature": "FP32",
+            "top_k": "INT32",
+            "top_p": "FP32",
+            "seed": "UINT64",
+        }
+        assert all(list(tensor.shape) == [1, 1] for tensor in inputs.values())
+
+    run(test, answer("Hi"), backend="tensorrt_llm")
+
+
+def test_a_request_may_shorten_the_answer_and_requests_have_their_own_ids() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await ask(model)
+        async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=5))) as events:
+            assert [event async for event in events][-1] == Finished("done")
+        first, second = (seen.request for seen in triton.seen)
+        assert first.id != second.id
+        assert json.loads(second.raw_input_contents[3][4:])["max_tokens"] == 5
+
+    run(test, answer("Hi"))
+
+
+# Triton's own client.
+
+
+async def ask_with_tritons_client(url: str, request_id: str) -> tuple[str, list[str]]:
+    """The text, and the errors, that Triton's own client gets for the request that ours sends."""
+    sampling = json.dumps({"max_tokens": 60, "temperature": 0.5, "top_k": 40, "top_p": 1, "seed": 3})
+    values = (("text_input", prompt(HELLO)), ("stream", True), ("exclude_input_in_output", True))
+    inputs = []
+    for name, value in (*values, ("sampling_parameters", sampling)):
+        kind = "BOOL" if isinstance(value, bool) else "BYTES"
+        tensor = InferInput(name, [1], kind)
+        tensor.set_data_from_numpy(np.array([value], dtype=bool if kind == "BOOL" else np.object_))
+        inputs.append(tensor)
+
+    async def requests() -> AsyncGenerator[dict[str, object]]:
+        yield {
+            "model_name": "m7",
+            "model_version": "2",
+            "request_id": request_id,
+            "inputs": inputs,
+            "outputs": [InferRequestedOutput("text_output")],
+        }
+
+    said, errors = "", []
+    async with own.InferenceServerClient(url.removeprefix("grpc://")) as client:
+        assert await client.is_server_ready()
+        async for result, error in client.stream_infer(requests()):
+            if error is not None:
+                errors.append(str(error))
+            elif (output := result.as_numpy("text_output")) is not None:
+                said += output[0].decode()
+    return said, errors
+
+
+def test_tritons_own_client_and_ours_send_the_same_and_hear_the_same() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        ours = texts(await ask(model))
+        request = triton.seen[0].request
+        theirs, errors = await ask_with_tritons_client(triton.url, request.id)
+        assert "".join(ours) == theirs == "Hi there"
+        assert errors == []
+        # Their asynchronous client has no way to ask for the mark alone.
+        del request.parameters["triton_enable_empty_final_response"]
+        assert triton.seen[1].request == request
+
+    run(test, answer("Hi", " there"))
+
+
+def test_tritons_own_client_hears_the_error_that_ours_hears() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        _, error = await failure_of(model)
+        _, errors = await ask_with_tritons_client(triton.url, "1")
+        assert isinstance(error, LlmRefused)
+        assert len(errors) == 1
+        assert "engine died" in errors[0]
+        assert '"engine died"' in str(error)
+
+    run(test, (Part(error="engine died"),))
+
+
+# Cancelling.
+
+
+def test_closing_the_stream_cancels_the_call_at_once() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        stream = model.stream(HELLO)
+        async with aclosing(stream):
+            async for event in stream:
+                if isinstance(event, Token):
+                    break
+        async with asyncio.timeout(1):
+            await triton.left.wait()
+        sent = triton.sent
+        await asyncio.sleep(0.05)
+        assert triton.sent == sent
+
+    run(test, (Part(b"a"), Hang()))
+
+
+@pytest.mark.parametrize("script", [(Wait(10),), (Part(b"a"), Hang())], ids=["before a token", "between tokens"])
+def test_cancelling_the_task_cancels_the_call(script: Script) -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await model.load()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await ask(model)
+        async with asyncio.timeout(1):
+            await triton.left.wait()
+
+    run(test, script)
+
+
+def test_a_cancelled_call_does_not_cost_the_connection() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        await model.load()
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await ask(model)
+        await model.load()
+        assert len(triton.peers) == 1
+        assert len(triton.seen) == 3
+
+    run(test, (Part(b"a"), Hang()))
+
+
+def test_cancelling_one_of_two_answers_leaves_the_other() -> None:
+    async def test(_: Triton, model: TritonGrpcChat) -> None:
+        await model.load()
+
+        async def given_up() -> None:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await ask(model)
+
+        async with asyncio.TaskGroup() as both:
+            both.create_task(given_up())
+            await asyncio.sleep(0.02)
+            other = both.create_task(ask(model))
+        assert texts(other.result()) == ["b", "c"]
+
+    run(test, (Part(b"a"), Hang()), (Part(b"b"), Wait(0.2), Part(b"c"), LAST))
+
+
+# The service says no.
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "retryable", "says"),
+    [
+        (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, True, "check its url"),
+        (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, False, "rejects the request"),
+        (Part(error="Exceeds maximum queue size"), LlmRefused, True, "takes no more requests"),
+        (Part(error="Request was cancelled"), LlmBroken, True, "broke off"),
+        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, True, "see the server's log"),
+        (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, True, "api_key_env"),
+        (Fail(grpc.StatusCode.NOT_FOUND, "no m7"), LlmRefused, True, '"no m7"'),
+        (Fail(grpc.StatusCode.INVALID_ARGUMENT, ASKED), LlmRefused, False, "INVALID_ARGUMENT"),
+        (Fail(grpc.StatusCode.RESOURCE_EXHAUSTED), LlmRefused, True, "RESOURCE_EXHAUSTED"),
+        (Fail(grpc.StatusCode.UNAVAILABLE, "engine is not healthy"), LlmRefused, True, "engine is not healthy"),
+        (Fail(grpc.StatusCode.INTERNAL), LlmRefused, True, "INTERNAL"),
+        (Fail(grpc.StatusCode.CANCELLED), LlmBroken, True, "broke off"),
+    ],
+)
+def test_refusals(step: Part | Fail, kind: type[LlmError], says: str, *, retryable: bool) -> None:
+    events, error, _ = failing((step,))
+    assert type(error) is kind
+    assert error.retryable is retryable
+    assert says in str(error)
+    assert [type(event) for event in events] == [Queued, Sent]
+
+
+def test_an_error_after_the_first_words() -> None:
+    events, error, _ = failing((Part(b"a"), Part(error="Error generating stream: out of memory")))
+    assert isinstance(error, LlmRefused)
+    assert texts(events) == ["a"]
+
+
+# What comes is no answer.
+
+
+@pytest.mark.parametrize(
+    ("script", "before"),
+    [
+        ((Part(b"a"),), ["a"]),
+        ((LAST,), []),
+        ((), []),
+        ((Part(b"a"), Part(b"b", request_id="another"), LAST), ["a"]),
+        ((Part(b"a", more=(("finish_reason", b"abort"),)), LAST), ["a"]),
+        ((Part(b"x" * 300_000), LAST), []),
+    ],
+    ids=["no mark", "nothing but the mark", "nothing", "another's answer", "given up", "endless"],
+)
+def test_broken_answer(script: Script, before: list[str]) -> None:
+    events, error, _ = failing(script)
+    assert isinstance(error, LlmBroken)
+    assert error.retryable
+    assert texts(events) == before
+
+
+def test_a_web_server_is_no_triton() -> None:
+    async def main() -> None:
+        async with llm_server.serving(llm_server.answer("Hi")) as server:
+            url = server.url.replace("http://", "grpc://").removesuffix("/v1")
+            async with chatting(url, connect_timeout_s=1.0) as model:
+                _, error = await failure_of(model)
+                assert isinstance(error, LlmUnreachable)
+
+    in_loop(main())
+
+
+# Too slow.
+
+
+@pytest.mark.parametrize(
+    "script", [(Wait(5),), (Part(b""), Hang()), (Part(None), Hang())], ids=["nothing", "empty texts", "no texts"]
+)
+def test_first_token_deadline_counts_content_only(script: Script) -> None:
+    _, error, took_s = failing(script, first_token_timeout_s=0.15)
+    assert isinstance(error, LlmTooSlow)
+    assert "first_token_timeout_s" in str(error)
+    assert 0.14 < took_s < 2
+
+
+def test_gap_deadline_counts_content_only() -> None:
+    script = (Part(b"a"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
+    events, error, took_s = failing(script, token_gap_timeout_s=0.8)
+    assert isinstance(error, LlmTooSlow)
+    assert texts(events) == ["a", "b"]
+    assert "token_gap_timeout_s" in str(error)
+    assert 1.0 < took_s < 3
+
+
+def test_who_takes_the_connection_and_is_silent_is_not_waited_for() -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            async with chatting(f"grpc://127.0.0.1:{port}", connect_timeout_s=0.2) as model:
+                _, error = await failure_of(model)
+                assert isinstance(error, LlmUnreachable)
+                await model.load()  # never fails
+
+    in_loop(main())
+
+
+# Connections that come and go.
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_nobody_listens() -> None:
+    async def main() -> None:
+        async with chatting(f"grpc://127.0.0.1:{free_port()}") as model:
+            await model.load()
+            began_s = asyncio.get_running_loop().time()
+            events, error = await failure_of(model)
+            assert isinstance(error, LlmUnreachable)
+            assert "refuses connections" in str(error)
+            assert events == [Queued()]
+            assert asyncio.get_running_loop().time() - began_s < 1
+
+    in_loop(main())
+
+
+def test_a_server_that_is_gone_and_comes_back() -> None:
+    async def main() -> None:
+        port = free_port()
+        async with chatting(f"grpc://127.0.0.1:{port}") as model:
+            async with serving(answer("one"), port=port):
+                assert texts(await ask(model)) == ["one"]
+            for _ in range(3):
+                _, error = await failure_of(model)
+                assert isinstance(error, LlmUnreachable)
+            async with serving(answer("two"), port=port):
+                began_s = asyncio.get_running_loop().time()
+                assert texts(await ask(model)) == ["two"]
+                assert asyncio.get_running_loop().time() - began_s < 1
+
+    in_loop(main())
+
+
+def test_a_server_that_restarted_unnoticed_answers_the_next_question() -> None:
+    async def main() -> None:
+        port = free_port()
+        async with chatting(f"grpc://127.0.0.1:{port}") as model:
+            async with serving(answer("one"), port=port):
+                await model.load()
+            async with serving(answer("two"), port=port) as triton:
+                assert texts(await ask(model)) == ["two"]
+                assert len(triton.seen) == 1
+
+    in_loop(main())
+
+
+def test_a_connection_that_was_lost_unnoticed_costs_no_answer() -> None:
+    async def main() -> None:
+        async with serving(answer("Hi")) as triton, relayed(triton) as relay:
+            async with chatting(relay.url) as model:
+                await model.load()
+                relay.break_next = True
+                events = await ask(model)
+                assert [type(event) for event in events] == [Queued, Sent, Token, Finished]
+                assert relay.accepted == 2
+                assert len(triton.seen) == 1
+            # Its connections are over before the loop is.
+            await asyncio.sleep(0.05)
+
+    in_loop(main())
+
+
+def test_a_server_that_dies_inside_its_answer() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        async def die_after_a_word() -> None:
+            await triton.spoke.wait()
+            await triton.die()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(die_after_a_word())
+            events, error = await failure_of(model)
+        assert isinstance(error, LlmBroken)
+        assert "broke off" in str(error)
+        assert texts(events) == ["a"]
+
+    run(test, (Part(b"a"), Wait(0.1), Part(b""), Wait(10)))
+
+
+def test_closing_the_client_ends_what_it_still_asks() -> None:
+    async def test(_: Triton, model: TritonGrpcChat) -> None:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(failure_of(model))
+            await asyncio.sleep(0.1)
+            await model.aclose()
+            await model.aclose()
+        events, error = asking.result()
+        assert isinstance(error, LlmBroken)
+        assert texts(events) == ["a"]
+
+    run(test, (Part(b"a"), Wait(10)))
+
+
+@pytest.mark.slow
+def test_pings_that_a_server_forbids_cost_a_connection_and_no_answer() -> None:
+    """What Triton does unless told otherwise, and why idle pings are not the default."""
+
+    async def main() -> None:
+        async with (
+            serving(answer("Hi")) as triton,
+            chatting(triton.url, keepalive_s=1.0) as pinging,
+            chatting(triton.url) as quiet,
+        ):
+            await pinging.load()
+            await quiet.load()
+            before = len(triton.peers)
+            await asyncio.sleep(4)
+            await quiet.load()
+            assert len(triton.peers) == before
+            await pinging.load()
+            assert len(triton.peers) == before + 1
+            assert texts(await ask(pinging)) == ["Hi"]
+
+    in_loop(main())
+
+
+@pytest.mark.slow
+def test_pings_that_a_server_permits_keep_the_connection() -> None:
+    async def main() -> None:
+        permitting = (("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.min_ping_interval_without_data_ms", 500))
+        async with serving(answer("Hi"), options=permitting) as triton, chatting(triton.url, keepalive_s=1.0) as model:
+            await model.load()
+            await asyncio.sleep(4)
+            assert texts(await ask(model)) == ["Hi"]
+            assert len(triton.peers) == 1
+
+    in_loop(main())
+
+
+# TLS.
+
+
+def test_tls_with_a_certificate_of_ones_own(certificate: tuple[Path, Path]) -> None:
+    async def main() -> None:
+        async with serving(answer("Hi"), tls=certificate) as triton:
+            async with chatting(triton.url, ca_file=certificate[1]) as model:
+                assert texts(await ask(model)) == ["Hi"]
+                assert triton.seen[0].metadata["authorization"] == f"Bearer {KEY}"
+            https = triton.url.replace("grpcs://", "https://")
+            async with chatting(https, ca_file=certificate[1]) as model:
+                assert texts(await ask(model)) == ["Hi"]
+            async with chatting(triton.url) as model:
+                _, error = await failure_of(model)
+                assert isinstance(error, LlmUnreachable)
+                assert "TLS" in str(error)
+
+    in_loop(main())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Files of a key and of its certificate for localhost, which vouches for itself."""
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "named"),
+    [
+        ("localhost:8001", {}, "url"),
+        ("ftp://h:1", {}, "url"),
+        ("grpc://h:8001/v2/models", {}, "without a path"),
+        ("grpc://me:pw@h", {}, "api_key_env"),
+        ("grpc://h:99999", {}, "url"),
+        ("grpc://h", {"token_gap_timeout_s": 0}, "token_gap_timeout_s"),
+        ("grpc://h", {"connect_timeout_s": 0}, "connect_timeout_s"),
+        ("grpc://h", {"keepalive_s": 0}, "keepalive_s"),
+        ("grpc://h", {"backend": "onnx"}, "tensorrt_llm"),
+        ("grpc://h", {"api_key": "a b"}, "api_key_env"),
+        ("grpc://h", {"headers": {"a": "\n"}}, "headers"),
+        ("grpc://h", {"backend": "tensorrt_llm", "parameters": {"top_k": 1 << 40}}, "top_k"),
+        ("grpc://h", {"backend": "tensorrt_llm", "details": True}, "details"),
+        ("grpc://h", {"model": ""}, "model"),
+        ("grpcs://h", {"ca_file": Path("gone.pem")}, "ca_file"),
+    ],
+)
+def test_malformed_settings_name_themselves(url: str, settings: dict[str, object], named: str) -> None:
+    making: Callable[..., TritonGrpcChat] = TritonGrpcChat
+    with pytest.raises(ValueError, match="'near'.*" + named):
+        making("near", url, **{"model": "m7", "prompt": prompt, **settings})
+
+
+@pytest.mark.parametrize(
+    ("url", "target", "secure"),
+    [
+        ("grpc://h", "h:8001", False),
+        ("http://h:9/", "h:9", False),
+        ("grpcs://h.example", "h.example:443", True),
+        ("https://[::1]:8443", "[::1]:8443", True),
+    ],
+)
+def test_addresses(url: str, target: str, *, secure: bool) -> None:
+    assert grpc_channel.target_of("near", url) == (target, secure)
+
+
+def test_functions_are_refused_and_not_dropped() -> None:
+    async def test(triton: Triton, model: TritonGrpcChat) -> None:
+        options = ChatOptions(functions=(Function("f", "", "{}"),))
+        with pytest.raises(LlmRefused, match="takes no functions"):
+            await anext(model.stream(HELLO, options))
+        assert triton.seen == []
+
+    run(test, answer("Hi"))
+
+
+def test_detail_has_kind_model_and_address() -> None:
+    model = TritonGrpcChat("near", "grpc://h", "m7", prompt=prompt)
+    assert model.detail == "grpc m7 at grpc://h:8001"
+
+
+@pytest.mark.parametrize(
+    ("file", "package"), [(grpc_channel.__file__, "grpc"), (kserve_messages.__file__, "google.protobuf")]
+)
+def test_a_missing_extra_is_named(file: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    spec = importlib.util.spec_from_file_location("without_the_extra", file)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(ImportError, match=r"pip install 'repartee\[grpc\]'"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_an_answer_ends_at_a_stop_and_the_call_is_cancelled() -> None:
+    async def main() -> None:
+        script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
+        async with serving(script) as triton:
+            model = TritonGrpcChat("near", triton.url, "m7", prompt=prompt, stops=("<|im_end|>",))
+            heard = [event async for event in model.stream(HELLO) if isinstance(event, Token | Finished)]
+            assert heard == [Token("Mount."), Finished("stop_sequence")]
+            async with asyncio.timeout(5):
+                await triton.left.wait()
+            await model.aclose()
+
+    in_loop(main())

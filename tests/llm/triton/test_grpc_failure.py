@@ -1,0 +1,107 @@
+"""Codes and complaints to errors that say what to do."""
+
+import pytest
+
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
+from llm.triton.grpc_failure import failed_in_stream, failed_with_code, is_lost, too_slow_to_connect, unreachable
+
+KEY = "sk-very-secret-key"
+
+
+def failed(code: str, details: str = "", *, connected: bool = True, begun: bool = False) -> LlmError:
+    return failed_with_code(
+        "near", code, details, where="grpc://h:1", model="m7", connected=connected, begun=begun, private=(KEY,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "spoken", "retryable"),
+    [
+        ("UNAUTHENTICATED", LlmRefused, "key", True),
+        ("PERMISSION_DENIED", LlmRefused, "key", True),
+        ("NOT_FOUND", LlmRefused, "not found", True),
+        ("UNIMPLEMENTED", LlmRefused, "not found", True),
+        ("RESOURCE_EXHAUSTED", LlmRefused, "busy", True),
+        ("INVALID_ARGUMENT", LlmRefused, "could not handle", False),
+        ("OUT_OF_RANGE", LlmRefused, "could not handle", False),
+        ("DEADLINE_EXCEEDED", LlmRefused, "problem", True),
+        ("INTERNAL", LlmRefused, "problem", True),
+        ("UNAVAILABLE", LlmRefused, "problem", True),
+        ("CANCELLED", LlmBroken, "broke off", True),
+    ],
+)
+def test_codes(code: str, kind: type[LlmError], spoken: str, *, retryable: bool) -> None:
+    error = failed(code, f"because of {KEY}")
+    assert type(error) is kind
+    assert error.retryable is retryable
+    assert spoken in error.spoken
+    assert KEY not in str(error)
+
+
+def test_unavailable_without_a_connection() -> None:
+    assert isinstance(failed("UNAVAILABLE", connected=False), LlmUnreachable)
+    assert isinstance(failed("UNAVAILABLE", connected=False, begun=True), LlmBroken)
+
+
+def test_a_services_sentence_is_quoted_but_not_about_keys() -> None:
+    assert str(failed("INTERNAL", "out of memory")).endswith(': "out of memory"')
+    assert "abc" not in str(failed("UNAUTHENTICATED", "not abc"))
+
+
+@pytest.mark.parametrize(
+    ("details", "says"),
+    [
+        ("connect: Connection refused (111)", "start the server"),
+        ("DNS resolution failed for h:1", "cannot be looked up"),
+        ("Ssl handshake failed: CERTIFICATE_VERIFY_FAILED", "ca_file"),
+        ("Trying to connect an http1.x server", "8001"),
+        ("anything else", "check its url and the network"),
+    ],
+)
+def test_why_there_is_no_connection(details: str, says: str) -> None:
+    assert says in str(unreachable("near", "grpc://h:1", details))
+
+
+def test_a_connection_that_takes_too_long() -> None:
+    assert "within 0.5 s" in str(too_slow_to_connect("near", "grpc://h:1", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("message", "says", "retryable"),
+    [
+        ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)", True),
+        ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)", True),
+        ("unexpected inference input 'return_finish_reason' for model 'm7'", "(INVALID_ARGUMENT)", False),
+        (
+            "unexpected shape for input 'text_input' for model 'm7'. Expected [1], got [1,1]",
+            "(INVALID_ARGUMENT)",
+            False,
+        ),
+        (
+            "The decoder prompt (length 5000) is longer than the maximum model length of 4096",
+            "(INVALID_ARGUMENT)",
+            False,
+        ),
+        ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)", True),
+        ("Error generating stream: CUDA out of memory", "(UNKNOWN)", True),
+    ],
+)
+def test_complaints_without_a_code(message: str, says: str, *, retryable: bool) -> None:
+    error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
+    assert isinstance(error, LlmRefused)
+    assert error.retryable is retryable
+    assert says in str(error)
+
+
+@pytest.mark.parametrize(
+    ("details", "lost"),
+    [
+        ("Stream removed (Socket closed)", True),
+        ("recvmsg:Connection reset by peer", True),
+        ("GOAWAY received", True),
+        ("the model is overloaded, ask later", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_lost_connection(details: str, *, lost: bool) -> None:
+    assert is_lost(details) is lost

@@ -1,0 +1,102 @@
+"""What streamed responses mean, without a network: Triton's own messages in, events out."""
+
+from itertools import pairwise
+
+import pytest
+from grpc_server import LAST, Part, response_of
+from hypothesis import given
+from hypothesis import strategies as some
+
+from llm.chat import ChatEvent, Finished, Token
+from llm.errors import LlmBroken, LlmRefused
+from llm.triton.kserve_stream import KserveStream
+
+ASKED = "what is the tallest mountain"
+
+
+def reading() -> KserveStream:
+    return KserveStream("near", where="grpc://h:8001", model="m7", request_id="1", private=(ASKED,))
+
+
+def heard(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent]:
+    """The events of these responses and of the end of the call."""
+    stream = stream or reading()
+    events: list[ChatEvent] = []
+    for part in parts:
+        events += stream.feed(response_of(part, "1").SerializeToString())
+    events += stream.end()
+    return events
+
+
+def text_of(events: list[ChatEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Token))
+
+
+@given(text=some.text(min_size=1), cuts=some.lists(some.integers(0, 60), max_size=6))
+def test_any_cutting_gives_the_same_text(text: str, cuts: list[int]) -> None:
+    data = text.encode()
+    borders = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    parts = [Part(data[start:end]) for start, end in pairwise(borders)]
+    events = heard(*parts, LAST)
+    assert text_of(events) == text
+    assert events[-1] == Finished("done")
+
+
+def test_the_last_words_may_carry_the_mark() -> None:
+    assert heard(Part(b"Hi"), Part(b"!", final=True)) == [Token("Hi"), Token("!"), Finished("done")]
+
+
+def test_nothing_after_the_mark() -> None:
+    assert heard(Part(b"Hi", final=True), Part(b"more"), Part(error="late")) == [Token("Hi"), Finished("done")]
+
+
+def test_no_marks_at_all() -> None:
+    assert heard(Part(b"Hi", final=None)) == [Token("Hi"), Finished("done")]
+
+
+def test_finishing_once_the_reason_is_known() -> None:
+    stream = reading()
+    assert not stream.finishing
+    going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
+    list(stream.feed(response_of(going_on, "1").SerializeToString()))
+    assert stream.begun
+    assert not stream.finishing
+    assert heard(over, stream=stream) == [Token("a"), Finished("stop")]
+    assert stream.finishing
+
+
+def test_only_the_first_of_several_texts_is_said() -> None:
+    message = response_of(Part(b"one", final=True), "1")
+    message.infer_response.raw_output_contents[0] += b"\3\0\0\0two"
+    assert list(reading().feed(message.SerializeToString())) == [Token("one"), Finished("done")]
+
+
+def test_words_before_an_error_are_said() -> None:
+    stream = reading()
+    assert list(stream.feed(response_of(Part(b"Hi"), "1").SerializeToString())) == [Token("Hi")]
+    with pytest.raises(LlmRefused, match="see the server's log") as caught:
+        list(stream.feed(response_of(Part(error=f"cannot: {ASKED}"), "1").SerializeToString()))
+    assert ASKED not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ((), "without a word"),
+        ((LAST,), "without a word"),
+        ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise max_tokens"),
+        ((Part(b"a"),), "mark of a last response"),
+        ((Part(b"a", request_id="2"),), "another request"),
+        ((Part(b"a", more=(("finish_reason", b"abort"),)),), "abort"),
+        ((Part(b"a" * 300_000),), "set max_tokens"),
+    ],
+)
+def test_what_is_no_answer(parts: tuple[Part, ...], says: str) -> None:
+    with pytest.raises(LlmBroken, match=says) as caught:
+        heard(*parts)
+    assert caught.value.retryable
+
+
+def test_bytes_that_are_no_message() -> None:
+    with pytest.raises(LlmBroken, match="check that its url leads to a Triton server"):
+        list(reading().feed(b"<!doctype html>"))

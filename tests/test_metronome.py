@@ -1,0 +1,48 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from metronome import Metronome
+
+OWNER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from metronome import Metronome
+print(Metronome()._process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing can be stopped there")
+def test_that_nothing_ran_is_counted() -> None:
+    metronome = Metronome()
+    time.sleep(0.5)
+    before = metronome.stops
+    os.kill(metronome._process.pid, signal.SIGSTOP)
+    time.sleep(0.2)
+    os.kill(metronome._process.pid, signal.SIGCONT)
+    time.sleep(0.3)
+    assert metronome.stops > before
+    metronome.stop()
+    metronome.stop()
+    assert not metronome._file.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="who has lost its parent is not told there")
+def test_it_does_not_outlive_its_owner() -> None:
+    command = [sys.executable, "-c", textwrap.dedent(OWNER), str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        child = int(owner.stdout.readline())
+        owner.kill()
+    deadline_s = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and "State:\tZ" not in Path(f"/proc/{child}/status").read_text():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)

@@ -1,0 +1,62 @@
+"""When a test in real time that fails is repeated: not on a free machine, and not for ever."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+RULES = """
+import importlib.util, sys, time
+sys.path.insert(0, {tests!r})
+import stopwatch
+stopwatch.crowded_s = {crowded}
+spec = importlib.util.spec_from_file_location("rules", {tests!r} + "/conftest.py")
+rules = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rules)
+rules.CALM_WITHIN_S = 0.0
+rules.Metronome = type("Still", (), {{"stops": 0, "stop": lambda self: None}})
+pytest_runtest_protocol, pytest_unconfigure = rules.pytest_runtest_protocol, rules.pytest_unconfigure
+"""
+
+SUITE = """
+import pytest
+tries = []
+
+@pytest.mark.real_time
+def test_late():
+    tries.append(1)
+    assert len(tries) > {fails}
+"""
+
+
+def outcome(folder: Path, *, crowded: str, fails: int) -> str:
+    (folder / "conftest.py").write_text(RULES.format(tests=str(TESTS), crowded=crowded))
+    (folder / "test_late.py").write_text(textwrap.dedent(SUITE).format(fails=fails))
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = real_time: x\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False).stdout
+
+
+FREE, CROWDED = "lambda: 0.0", "time.monotonic"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("crowded", "fails", "said"),
+    [
+        (FREE, 0, "1 passed"),
+        (FREE, 1, "1 failed"),
+        (CROWDED, 2, "1 passed"),
+        (CROWDED, 3, "1 failed"),
+    ],
+)
+def test_the_first_failure_counts_on_a_free_machine_and_the_third_on_any(
+    tmp_path: Path, crowded: str, fails: int, said: str
+) -> None:
+    shown = outcome(tmp_path, crowded=crowded, fails=fails)
+    assert said in shown.splitlines()[-1], shown
+    assert (f"attempt {3 if crowded == CROWDED else 1}: something waited" in shown) == ("failed" in said)

@@ -1,0 +1,155 @@
+"""`repartee talk --server` as a person runs it: a server of its own, a virtual sound card, and what leaves it."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from rich.console import Console
+from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
+
+from assistant.config.loading import ConfigError, load_settings
+from assistant.talk.cards import Cards
+from assistant.talk.keys import TalkControls
+from assistant.talk.stage import stage_of
+from audio.card.microphone import CardMicrophone
+from audio.card.speaker import CardSpeaker
+from audio.level import audible_onset
+from audio.units import Pcm
+from web.remote.address import address_of
+from web.remote.command import _Remote, talk_with
+from web.remote.talk import RemoteTalk
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+WHAT_TIME = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
+ENGINES = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
+
+
+@contextmanager
+def serving(folder: Path) -> Generator[str]:
+    """`repartee serve`; its address."""
+    flags = [word for setting in ENGINES for word in ("--set", setting)]
+    with subprocess.Popen(
+        [REPARTEE, "serve", "--port", "0", *flags],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        out = process.stdout
+        reader = threading.Thread(target=lambda: lines.extend(iter(out.readline, "")))
+        reader.start()
+        try:
+            deadline_s = time.monotonic() + 30
+            while not (found := re.search(r"http://[0-9.]+:[0-9]+", "".join(lines))):
+                assert time.monotonic() < deadline_s, lines
+                time.sleep(0.05)
+            yield found[0].replace("http", "ws")
+        finally:
+            process.terminate()
+            process.wait()
+            reader.join()
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as one:
+        yield one
+
+
+def end_of_sound_s(pcm: Pcm, rate_hz: int) -> float:
+    found = audible_onset(np.ascontiguousarray(pcm[::-1]), rate_hz)
+    assert found is not None
+    return (len(pcm) - found) / rate_hz
+
+
+def until(lines: list[str], text: str, within_s: float = 40.0) -> str:
+    deadline_s = time.monotonic() + within_s
+    while True:
+        for line in lines:
+            if text in line:
+                return line
+        assert time.monotonic() < deadline_s, lines
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.real_time
+@pytest.mark.timeout(300)
+def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualCard, tmp_path: Path) -> None:
+    pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
+    quiet = np.zeros(rate_hz // 2, np.int16)
+    wav = write_wav(tmp_path / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
+    with serving(tmp_path) as url:
+        command = [str(REPARTEE), "talk", "--plain", "--server", url, "--set", "talk.ready_sound=false"]
+        with subprocess.Popen(
+            command,
+            env=card.environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            lines: list[str] = []
+            out = process.stdout
+            assert out is not None
+            assert process.stdin is not None
+            reader = threading.Thread(target=lambda: lines.extend(iter(out.readline, "")))
+            reader.start()
+            until(lines, "ready:")
+            with Recorder(card, f"{VOICE}.monitor") as said, Recorder(card) as heard:
+                speaking = card.speak(wav)
+                told = until(lines, "latency:")
+                speaking.wait()
+                time.sleep(0.5)
+            process.stdin.write("/quit\n")
+            process.stdin.flush()
+            assert process.wait(timeout=5) == 0
+            reader.join()
+    assert any(line.startswith("you: what time is it") for line in lines)
+    latency_ms = float(re.findall(r"latency: (\d+) ms", told)[0])
+    from_end_s = len(said.pcm) / said.rate_hz - end_of_sound_s(said.pcm, said.rate_hz)
+    onset = audible_onset(heard.pcm, heard.rate_hz)
+    assert onset is not None
+    gap_ms = (from_end_s - (len(heard.pcm) - onset) / heard.rate_hz) * 1000
+    assert gap_ms == pytest.approx(latency_ms, abs=40)
+
+
+@pytest.mark.parametrize(("card_ms", "asked_ms"), [(300.0, 300.0), (0.0, None)])
+def test_a_card_with_a_canceller_has_the_server_asked_for_more_voice(
+    monkeypatch: pytest.MonkeyPatch, card_ms: float, asked_ms: float | None
+) -> None:
+    made: list[RemoteTalk] = []
+
+    async def at_once(talk: RemoteTalk) -> None:
+        made.append(talk)
+
+    cards = Cards(CardMicrophone("", report=print), CardSpeaker("", report=print), "", (), ())
+    monkeypatch.setattr(Cards, "interrupt_after_ms", card_ms)
+    monkeypatch.setattr("web.remote.command.open_cards", lambda *_given: cards)
+    monkeypatch.setattr(RemoteTalk, "run", at_once)
+
+    async def main() -> None:
+        controls = TalkControls("open", "")
+        settings = load_settings(None, {}, []).settings
+        await _Remote(settings, address_of("ws://127.0.0.1:1"), None, stage_of(controls, plain=True), controls).hold()
+
+    asyncio.run(main())
+    assert made[0].interrupt_after_ms == asked_ms
+
+
+def test_the_wake_phrase_is_a_matter_of_this_machine() -> None:
+    loaded = load_settings(None, {}, ["talk.mode=wake"])
+    with pytest.raises(ConfigError, match="everything that is said here would go there"):
+        asyncio.run(talk_with("ws://127.0.0.1:1", loaded, {}, Console(), plain=True))

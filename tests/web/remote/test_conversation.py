@@ -1,0 +1,321 @@
+"""What this end makes of a server's events, against the very code that writes them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rehearsal import Rehearsal, Says
+from wire_client import SERVICE
+
+from assistant.facts import (
+    NothingHeard,
+    PlacedWord,
+    ReplyBegun,
+    ReplyCut,
+    ReplySent,
+    SpeechStarted,
+    Trouble,
+    TurnFinished,
+    TurnTaken,
+    UnitSpoken,
+    WordsHeard,
+    WordsPlaced,
+)
+from assistant.items import Answered, Item, ItemId, Said
+from assistant.turn_events import ReplyId
+from web.remote.conversation import NotOursError, RemoteConversation
+from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.wire.realtime import Realtime
+from web.wire.session_config import Extensions, SessionConfig
+
+ALL = SessionConfig(voice="amy", extensions=Extensions(events=True, duck=True, playout=True))
+REPLY, AGAIN = ReplyId(1, 1), ReplyId(1, 2)
+USER, USER_2, ANSWER, ANSWER_2 = ItemId("item_1"), ItemId("item_2"), ItemId("item_3"), ItemId("item_4")
+TONE = np.full(2400, 3000, np.int16)
+WORDS = (PlacedWord("It's", 0.0, 200.0, estimated=False), PlacedWord("noon.", 200.0, 400.0, estimated=False))
+
+
+class Line:
+    """The server's end and this one, with nothing in between."""
+
+    def __init__(self) -> None:
+        self.server = Realtime(ALL, SERVICE, session_id="s1")
+        self.here = RemoteConversation()
+        self.server.begin()
+        self.greeting = self.fetch()
+
+    def fetch(self) -> list[Effect]:
+        return [effect for text in self.server.to_send() for effect in self.here.tell(json.loads(text))]
+
+    def tell(self, *facts: Any, invented_ms: float | None = 0.0) -> list[Effect]:
+        for fact in facts:
+            self.server.tell(fact, invented_ms)
+        return self.fetch()
+
+    def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
+        self.server.sound(reply, TONE)
+        return self.fetch()
+
+    def again(self, history: Sequence[Item] = ()) -> list[Effect]:
+        """Another connection to the same conversation."""
+        self.here.lost()
+        self.server = Realtime(ALL, SERVICE, session_id="s1")
+        self.server.begin(history, resumed=True, heard_ms=500.0)
+        return self.fetch()
+
+
+def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
+    said = Said(USER, "what time is it", spoken=True)
+    return line.tell(
+        SpeechStarted(reply.turn, 100.0, USER),
+        WordsHeard("what time", rough=False),
+        TurnTaken(reply.turn, "what time is it", rough=False, item=said, speech_end_ms=900.0, origin="spoken"),
+        ReplyBegun(reply, ANSWER, spoken=True),
+        invented_ms=140.0,
+    )
+
+
+def answered(line: Line) -> list[Effect]:
+    effects = line.tell(UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    effects += line.sound()
+    return effects + line.tell(ReplySent(REPLY, "It's noon.", None, None, 11, 7))
+
+
+def kinds(effects: Sequence[Effect]) -> list[str]:
+    return [type(effect).__name__ for effect in effects]
+
+
+def test_a_whole_turn_comes_through_as_it_was() -> None:
+    line = Line()
+    assert kinds(line.greeting) == ["Greeted"]
+    heard = asked(line)
+    assert heard == [
+        Hush(),
+        SpeechStarted(1, 100.0, USER),
+        WordsHeard("what time", rough=False),
+        SpeechEnded(760.0),
+        TurnTaken(1, "what time is it", False, Said(USER, "what time is it", spoken=True), 900.0, "spoken"),
+        ReplyBegun(REPLY, ItemId(""), spoken=True),
+    ]
+    assert line.here.thinking
+    effects = answered(line)
+    assert kinds(effects) == ["UnitSpoken", "WordsPlaced", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
+    assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
+        UnitSpoken(REPLY, "It's noon."),
+        WordsPlaced(REPLY, WORDS),
+        ReplySent(REPLY, "It's noon.", None, None, 11, 7),
+    ]
+    sound = next(effect for effect in effects if isinstance(effect, Sound))
+    assert sound.reply == REPLY
+    assert np.array_equal(sound.pcm, TONE)
+    assert not line.here.thinking
+
+
+def test_what_the_session_tells() -> None:
+    (greeted,) = Line().greeting
+    assert isinstance(greeted, Greeted)
+    assert not greeted.resumed
+    assert greeted.detection == {
+        "type": "semantic_vad", "eagerness": "auto", "create_response": True, "interrupt_response": True
+    }  # fmt: skip
+    assert [(one.stage, one.name, one.fallback) for one in greeted.engines] == [("vad", "silero", False)]
+
+
+@pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
+def test_another_make_of_server_is_refused(session: dict[str, Any]) -> None:
+    with pytest.raises(NotOursError, match="no Repartee server, or one of an older version"):
+        RemoteConversation().tell({"type": "session.created", "session": session})
+
+
+def test_an_interruption_is_cut_where_it_was_heard() -> None:
+    line = Line()
+    asked(line)
+    line.tell(UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    line.sound()
+    line.server.duck(REPLY)
+    assert line.fetch() == [Loudness(lower=True)]
+    effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyCut(REPLY, "It's", 250.0, "voice"))
+    assert Hush() in effects
+    assert [effect for effect in effects if isinstance(effect, ReplyCut)] == [ReplyCut(REPLY, "It's", 250.0, "voice")]
+
+
+def test_a_reply_that_was_sent_may_still_be_cut_while_it_plays() -> None:
+    line = Line()
+    asked(line)
+    answered(line)
+    assert line.tell(ReplyCut(REPLY, "It's", 250.0, "voice")) == [Hush(), ReplyCut(REPLY, "It's", 250.0, "voice")]
+
+
+def test_who_goes_on_takes_the_reply_back_and_the_words_are_joined() -> None:
+    line = Line()
+    asked(line)
+    line.tell(UnitSpoken(REPLY, "It's noon."))
+    effects = line.tell(SpeechStarted(1, 1100.0, USER_2), ReplyCut(REPLY, "", 0.0, "went on"))
+    assert [effect for effect in effects if isinstance(effect, ReplyCut)] == [ReplyCut(REPLY, "", 0.0, "went on")]
+    more = Said(USER_2, "in Paris", spoken=True, continues=True)
+    effects = line.tell(
+        TurnTaken(1, "what time is it in Paris", False, more, 1500.0, "spoken"), ReplyBegun(AGAIN, ANSWER_2, True)
+    )
+    taken = next(effect for effect in effects if isinstance(effect, TurnTaken))
+    assert taken.text == "what time is it in Paris"
+    assert taken.turn == 1
+    assert ReplyBegun(AGAIN, ItemId(""), spoken=True) in effects
+
+
+def test_a_reply_of_which_nothing_was_said_is_cut_all_the_same() -> None:
+    line = Line()
+    asked(line)
+    assert line.tell(ReplyCut(REPLY, "", 0.0, "client"))[-1] == ReplyCut(REPLY, "", 0.0, "client")
+
+
+def test_nothing_said() -> None:
+    line = Line()
+    effects = line.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 400.0, "no words"))
+    assert effects[-1] == NothingHeard(1, 400.0, "no words")
+    assert not line.here.hearing
+    assert not line.here.thinking
+
+
+def test_typed_words_are_shown_once() -> None:
+    line = Line()
+    typed = {"id": "item_9", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
+    event = {"type": "conversation.item.added", "previous_item_id": None, "item": typed}
+    (taken,) = line.here.tell(event)
+    assert isinstance(taken, TurnTaken)
+    assert (taken.text, taken.speech_end_ms, taken.origin) == ("hello", None, "requested")
+    assert line.here.tell(event) == []
+
+
+def test_a_failed_reply_says_why() -> None:
+    line = Line()
+    asked(line)
+    effects = line.tell(ReplySent(REPLY, "", "the model's service refused: quota", None, None, None))
+    sent = next(effect for effect in effects if isinstance(effect, ReplySent))
+    assert sent.error == "the model's service refused: quota"
+
+
+def test_a_notice_and_an_error_are_troubles_but_not_the_harmless_ones() -> None:
+    line = Line()
+    assert line.tell(Trouble("the disk is full")) == [Trouble("the disk is full")]
+    error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
+    assert line.here.tell(error) == [Trouble("the server: speed is 2")]
+    error["error"] = {"code": "response_cancel_not_active", "message": "nothing to cancel"}
+    assert line.here.tell(error) == []
+
+
+# ---- a connection that was lost ----
+
+
+def test_a_reply_that_is_told_again_is_told_once() -> None:
+    line = Line()
+    asked(line)
+    line.tell(UnitSpoken(REPLY, "It's"), WordsPlaced(REPLY, WORDS[:1]))
+    line.sound()
+    effects = line.again([Said(USER, "what time is it", spoken=True)])
+    assert kinds(effects) == ["Greeted"]
+    effects = line.tell(ReplyBegun(REPLY, ANSWER, True), UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    assert effects == [UnitSpoken(REPLY, "noon."), WordsPlaced(REPLY, WORDS[1:])]
+
+
+def test_a_reply_that_was_sent_and_still_plays_is_told_once() -> None:
+    line = Line()
+    asked(line)
+    whole = (UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    sent = ReplySent(REPLY, "It's noon.", None, None, None, None)
+    line.tell(*whole)
+    line.sound()
+    assert "ReplySent" in kinds(line.tell(sent))
+    line.again([Said(USER, "what time is it", spoken=True)])
+    assert kinds(line.tell(ReplyBegun(REPLY, ANSWER, True), *whole, sent)) == ["SoundEnded", "SoundEnded"]
+
+
+def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
+    line = Line()
+    asked(line)
+    line.tell(UnitSpoken(REPLY, "It's noon."))
+    line.sound()
+    history: list[Item] = [Said(USER, "what time is it", spoken=True), Answered(ANSWER, "It's", complete=False)]
+    assert kinds(line.again(history)) == ["Greeted"]
+    effects = line.tell(Trouble("something else"))
+    assert kinds(effects) == ["Hush", "ReplyCut", "Trouble"]
+    assert not line.here.thinking
+
+
+def test_words_that_were_said_before_are_not_shown_again_and_new_ones_are() -> None:
+    line = Line()
+    asked(line)
+    effects = line.again([Said(USER, "what time is it", spoken=True), Said(USER_2, "and in Rome", spoken=True)])
+    assert [effect.text for effect in effects if isinstance(effect, TurnTaken)] == ["and in Rome"]
+
+
+# ---- whatever comes ----
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    "item_id item response response_id delta session text words why audio_end_ms audio_start_ms repartee trace error "
+    "transcript id type role content status status_details usage turn stages code message start_ms".split()
+)
+FIELDS = st.dictionaries(NAMES, JSON | st.dictionaries(NAMES, JSON, max_size=5), max_size=6)
+KINDS = st.sampled_from(
+    "session.created input_audio_buffer.speech_started input_audio_buffer.speech_stopped conversation.item.added "
+    "input_audio_buffer.committed conversation.item.deleted conversation.item.truncated response.created response.done "
+    "conversation.item.input_audio_transcription.completed response.output_item.added response.output_audio.delta "
+    "response.output_audio_transcript.delta repartee.words repartee.trace repartee.notice repartee.partial error "
+    "repartee.duck nonsense".split()
+)
+
+
+@given(st.lists(st.tuples(KINDS, FIELDS), max_size=12))
+def test_no_server_breaks_it(events: list[tuple[str, dict[str, Any]]]) -> None:
+    here = RemoteConversation()
+    for kind, fields in events:
+        try:
+            here.tell({**fields, "type": kind})
+        except NotOursError:
+            assert kind == "session.created"
+
+
+def test_a_broken_event_is_told_of_once() -> None:
+    here = RemoteConversation()
+    (trouble,) = here.tell({"type": "response.created"})
+    assert isinstance(trouble, Trouble)
+    assert "response.created" in trouble.what
+    assert here.tell({"type": "response.created"}) == []
+
+
+def test_a_trace_becomes_a_record() -> None:
+    trace = {
+        "turn": 3,
+        "outcome": "answered",
+        "response_latency_ms": 321.5,
+        "stages": {"tts": {"ms": 21.5, "slack_ms": 3.0}, "endpoint_wait": {"ms": 300.0, "slack_ms": 9.0}, "new": {}},
+        "spans": [
+            {"name": "tts", "stage": "tts", "attempt": 1, "start_ms": 1.0, "end_ms": 2.0, "after": ["stt"]},
+            {"name": "x", "stage": "of tomorrow", "attempt": 1, "start_ms": 1.0, "end_ms": 2.0},
+        ],
+        "tomorrow": 1,
+    }
+    (finished,) = RemoteConversation().tell({"type": "repartee.trace", "turn": 3, "trace": trace})
+    assert isinstance(finished, TurnFinished)
+    record = finished.record
+    assert (record.turn, record.response_latency_ms, record.words) == (3, 321.5, None)
+    assert list(record.stages) == ["endpoint_wait", "tts"]
+    assert [span.after for span in record.spans] == [("stt",)]
+
+
+def test_a_real_record_comes_through_unchanged_but_for_what_only_replays_need() -> None:
+    says = [Says(200, 1200, "what time is it"), Says(2600, 3000, "and now")]
+    record = Rehearsal(says, length_ms=5000).perform().records[0]
+    line = Line()
+    (finished,) = line.tell(TurnFinished(record))
+    assert isinstance(finished, TurnFinished)
+    assert finished.record.response_latency_ms is not None
+    assert json.loads(finished.record.to_json()) == {**json.loads(record.to_json()), "told": [], "told_before": 0}

@@ -1,0 +1,285 @@
+"""Whole conversations between this client and the real server on loopback; engines are scripts, time is real."""
+
+import asyncio
+import math
+import os
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from rehearsal import Says, ScriptedMicrophone
+from served import ScriptedWorkshop, Served, eventually, served, settings_for
+
+from assistant.facts import Fact, ReplyBegun, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsPlaced
+from audio.level import audible_onset
+from audio.speaker import WavSpeaker
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+from web.remote.address import address_of
+from web.remote.talk import SENT_AGAIN, TOO_SHORT, RemoteTalk
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time]
+
+Of = TypeVar("Of")
+
+TEN = "One two three. Four five six. Seven eight nine. Ten."
+"""2 s."""
+
+
+@dataclass
+class Here:
+    """This end: a client, and what it showed and played."""
+
+    talk: RemoteTalk
+    facts: list[Fact] = field(default_factory=list)
+    sound: list[tuple[float, Pcm]] = field(default_factory=list)
+
+    def of(self, kind: type[Of]) -> list[Of]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    @property
+    def troubles(self) -> list[str]:
+        return [trouble.what for trouble in self.of(Trouble)]
+
+    def heard(self) -> Pcm:
+        return np.concatenate([pcm for _, pcm in self.sound])
+
+
+def here(server: Served, says: list[Says], length_ms: int = 60_000) -> Here:
+    sound: list[tuple[float, Pcm]] = []
+    facts: list[Fact] = []
+    speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s, pcm.copy())))
+    address = address_of(f"ws://127.0.0.1:{server.port}")
+    talk = RemoteTalk(address, None, ScriptedMicrophone(says, length_ms), speaker, facts.append)
+    return Here(talk, facts, sound)
+
+
+def run(
+    folder: Path,
+    says: list[Says],
+    course: Callable[[Here, Served, ScriptedWorkshop], Coroutine[None, None, None]],
+    *assignments: str,
+    answers: tuple[str, ...] = ("It is ten o'clock.",),
+) -> Here:
+    """Hold a conversation: `course` runs beside it; when it ends, so does the conversation."""
+    kept: list[Here] = []
+
+    async def main() -> None:
+        workshop = ScriptedWorkshop(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
+        workshop.answers = answers
+        async with asyncio.timeout(60), served(workshop) as server:
+            one = here(server, says)
+            kept.append(one)
+            async with asyncio.TaskGroup() as tasks:
+                talking = tasks.create_task(one.talk.run())
+                await course(one, server, workshop)
+                one.talk.leave()
+                await talking
+            await eventually(lambda: server.admission.current == 0)
+
+    asyncio.run(main())
+    return kept[0]
+
+
+def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path: Path) -> None:
+    says = [Says(600, 1500, "what time is it")]
+
+    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: bool(one.of(TurnFinished)))
+
+    one = run(tmp_path, says, course)
+    (taken,) = one.of(TurnTaken)
+    assert taken.text == "what time is it"
+    assert [unit.text for unit in one.of(UnitSpoken)] == ["It is ten o'clock."]
+    assert one.of(WordsPlaced)
+    (finished,) = one.of(TurnFinished)
+    record = finished.record
+    assert record.outcome == "answered"
+    assert record.response_latency_ms is not None
+    # Both ends lie on this machine's clock: the scripted microphone's line, and the loudspeaker's.
+    begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
+    onset = audible_onset(one.heard(), REPLY_RATE_HZ)
+    assert onset is not None
+    first_s = begun_s + one.sound[0][0] + onset / REPLY_RATE_HZ
+    said_s = one.talk.microphone.clock.offset_s + 1.5
+    assert record.response_latency_ms == pytest.approx((first_s - said_s) * 1000, abs=25)
+    assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
+    assert {"transport", "playout"} <= {span.stage for span in record.spans}
+    assert one.troubles == []
+
+
+def test_an_interruption_stops_the_sound_and_is_cut_where_it_was_heard(tmp_path: Path) -> None:
+    says = [Says(400, 900, "count"), Says(1900, 2900, "stop")]
+
+    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: len(one.of(TurnFinished)) >= 1)
+        await eventually(lambda: len(one.of(ReplyBegun)) >= 2)
+
+    one = run(tmp_path, says, course, answers=(TEN, "Yes."))
+    cut = one.of(ReplyCut)[0]
+    assert cut.why == "voice"
+    assert TEN.startswith(cut.heard)
+    record = one.of(TurnFinished)[0].record
+    assert record.outcome == "interrupted"
+    assert 200 < cut.heard_ms < 2000
+
+
+def test_typed_words_are_answered_and_the_reply_is_said_again(tmp_path: Path) -> None:
+    async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open)
+        assert not one.talk.repeat()
+        one.talk.type("hello")
+        await eventually(lambda: bool(one.of(TurnFinished)))
+        assert workshop.models[0].asked[0][-1].content == "hello"
+        played = int(np.count_nonzero(one.heard()))
+        one.talk.repeat()
+        await eventually(lambda: int(np.count_nonzero(one.heard())) >= 2 * played)
+        assert len(workshop.models[0].asked) == 1
+
+    one = run(tmp_path, [], course)
+    assert [taken.text for taken in one.of(TurnTaken)] == ["hello"]
+    assert one.of(TurnFinished)[0].record.response_latency_ms is None
+
+
+def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path) -> None:
+    """The socket is gone and neither end knows it yet: nothing of what is typed then has arrived."""
+
+    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
+        (conversation,) = server.connections._conversations.values()
+        assert conversation.line is not None
+        closing = asyncio.ensure_future(conversation.line.socket.close(1011))
+        one.talk.type("hello")
+        await closing
+        await eventually(lambda: bool(one.of(TurnFinished)))
+        one.talk.type("and again")
+        await eventually(lambda: len(one.of(TurnFinished)) == 2)
+        assert [message.content for message in workshop.models[0].asked[-1] if message.role == "user"] == [
+            "hello",
+            "and again",
+        ]
+
+    one = run(tmp_path, [], course)
+    assert [taken.text for taken in one.of(TurnTaken)] == ["hello", "and again"]
+    assert SENT_AGAIN in one.troubles
+
+
+@pytest.mark.parametrize("interrupts", [False, True])
+def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
+) -> None:
+    """It leaves for good after 700 ms: three words were heard whole."""
+
+    async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
+        told = one.talk.speaker.on_played
+
+        def gone(key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+            told(key, total, math.inf if total > 0.7 * REPLY_RATE_HZ else leaves_at_s, finished)
+
+        one.talk.speaker.on_played = gone
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        if interrupts:
+            await eventually(lambda: (one.talk.mouth.played_ms or 0) > 1200)
+            one.talk.interrupt()
+        await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyCut)))
+        await asyncio.sleep(0.1)
+        one.talk.type("go on")
+        await eventually(lambda: len(workshop.models[0].asked) == 2)
+        said = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        assert said == ["One two three."]
+
+    one = run(tmp_path, [], course, answers=(TEN, "Yes."))
+    assert [(cut.why, cut.heard) for cut in one.of(ReplyCut)][:1] == [("unheard", "One two three.")]
+
+
+def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
+    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        one.talk.interrupt()
+        assert not one.talk.mouth.sounding
+        await eventually(lambda: bool(one.of(TurnFinished)))
+
+    one = run(tmp_path, [], course, answers=(TEN,))
+    assert [cut.why for cut in one.of(ReplyCut)] == ["client"]
+    assert one.of(TurnFinished)[0].record.outcome == "interrupted"
+
+
+def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path) -> None:
+    says = [Says(300, 1000, "not for you"), Says(1500, 2200, "what time is it")]
+
+    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+        one.talk.push_to_talk = True
+        clock = one.talk.microphone.clock
+        await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
+        one.talk.talk(True)
+        await asyncio.sleep(0.05)
+        one.talk.talk(False)
+        await eventually(lambda: one.troubles == [TOO_SHORT])
+        one.talk.talk(True)
+        await eventually(lambda: clock.to_position(asyncio.get_running_loop().time()) > 2.2 * 16_000)
+        one.talk.talk(False)
+        await eventually(lambda: any(done.record.outcome == "answered" for done in one.of(TurnFinished)))
+
+    one = run(tmp_path, says, course)
+    assert [taken.text for taken in one.of(TurnTaken)] == ["what time is it"]
+    # The client asks for the answer, but while the words are still to come: it is the answer to them.
+    record = one.of(TurnFinished)[-1].record
+    assert record.no_latency_reason is None
+    # From where the speech ended, not from the key that was let go.
+    begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
+    first_s = begun_s + next(at_s for at_s, pcm in one.sound if pcm.any())
+    said_s = one.talk.microphone.clock.offset_s + 2.2
+    assert record.response_latency_ms == pytest.approx((first_s - said_s) * 1000, abs=40)
+    assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
+
+
+def test_a_lost_connection_in_the_midst_of_a_reply_loses_nothing_of_it(tmp_path: Path) -> None:
+    async def course(one: Here, server: Served, _workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        (conversation,) = server.connections._conversations.values()
+        assert conversation.line is not None
+        await conversation.line.socket.close(1011)
+        await eventually(lambda: bool(one.of(TurnFinished)))
+
+    one = run(tmp_path, [], course, answers=(TEN,))
+    assert len(one.of(ReplyBegun)) == 1
+    assert " ".join(unit.text for unit in one.of(UnitSpoken)) == TEN
+    record = one.of(TurnFinished)[0].record
+    assert record.outcome == "answered"
+    assert np.count_nonzero(one.heard()) == pytest.approx(
+        2 * REPLY_RATE_HZ * 59 / 60, rel=0.01
+    )  # its tone is 0 in one of 60
+    assert len(one.troubles) == 1
+    assert one.troubles[0].endswith("Trying again.")
+
+
+@pytest.mark.parametrize("answer", [TEN, "One two three. Four."])
+def test_a_reply_that_is_stopped_without_a_connection_is_stopped_at_the_server(tmp_path: Path, answer: str) -> None:
+    """In the midst of being sent, or wholly sent and only played."""
+
+    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+        await eventually(lambda: one.talk.wire.open)
+        one.talk.type("count")
+        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        (conversation,) = server.connections._conversations.values()
+        assert conversation.line is not None
+        await conversation.line.socket.close(1011)
+        await eventually(lambda: not one.talk.wire.open)
+        one.talk.interrupt()
+        await eventually(lambda: bool(one.of(TurnFinished)))
+        one.talk.type("go on")
+        await eventually(lambda: len(workshop.models[0].asked) == 2)
+        (said,) = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        assert said
+        assert "One two three.".startswith(said)
+
+    one = run(tmp_path, [], course, answers=(answer, "Yes."))
+    assert [cut.why for cut in one.of(ReplyCut)][:1] == ["client"]
+    assert one.of(TurnFinished)[0].record.outcome == "interrupted"

@@ -1,0 +1,414 @@
+"""Connections that cannot be had, end, and come back; the real server's shell on loopback."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from served import eventually
+from starlette.websockets import WebSocket
+from web_server import ScriptedHall, running
+from websockets.exceptions import ConnectionClosedError
+from websockets.frames import Close
+
+from assistant.config.loading import ConfigError
+from assistant.config.settings import ServerSection
+from web.health import EngineState
+from web.remote.address import address_of
+from web.remote.closing import Ending, closed, why_not
+from web.remote.conversation import NotOursError
+from web.remote.wire import RemoteWire, ServerLostError
+
+TOKEN = "a-token-of-enough-letters"
+
+
+@dataclass
+class Ear:
+    """Whoever a wire belongs to."""
+
+    on_event: Callable[[Mapping[str, Any]], None] = lambda _event: None
+    events: list[Mapping[str, Any]] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    on_lost: Callable[[Ending], None] = lambda _ending: None
+    query: dict[str, str] = field(default_factory=dict)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        self.events.append(event)
+        self.on_event(event)
+
+    def resume(self) -> Mapping[str, str]:
+        return self.query
+
+    def lost(self, ending: Ending) -> None:
+        self.endings.append(ending)
+        self.on_lost(ending)
+
+
+def run(main: Coroutine[None, None, None]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(20):
+            await main
+
+    asyncio.run(within())
+
+
+async def greets(websocket: WebSocket) -> None:
+    """A conversation that says hello, then everything again."""
+    await websocket.send_json({"type": "session.created", "query": websocket.url.query})
+    while True:
+        await websocket.send_text(await websocket.receive_text())
+
+
+async def refusal(url: str, token: str | None = None) -> str:
+    """Why there is no conversation."""
+    with pytest.raises(ServerLostError) as caught:
+        await RemoteWire(address_of(url), token, Ear()).run()
+    return str(caught.value)
+
+
+# ---- addresses ----
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("ws://127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
+        ("127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
+        ("https://voice.example/", "wss://voice.example/v1/realtime?model=repartee"),
+        ("wss://voice.example/else?model=x", "wss://voice.example/else?model=x"),
+        ("ws://[::1]:80", "ws://[::1]:80/v1/realtime?model=repartee"),
+    ],
+)
+def test_addresses(text: str, url: str) -> None:
+    assert address_of(text).url({}) == url
+
+
+@pytest.mark.parametrize("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ConfigError, match="an address looks like"):
+        address_of(text)
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigError, match="REPARTEE_TOKEN") as caught:
+        address_of("ws://me:secret@host")
+    assert "secret" not in str(caught.value)
+
+
+# ---- no connection ----
+
+
+def test_nothing_listens_there() -> None:
+    async def main() -> None:
+        async with running() as server:
+            port = server.port
+        assert await refusal(f"ws://127.0.0.1:{port}") == (
+            f"ws://127.0.0.1:{port}: nothing listens there; start `repartee serve`, or check the port."
+        )
+
+    run(main())
+
+
+def test_there_is_no_such_host() -> None:
+    async def main() -> None:
+        assert "there is no such host" in await refusal("ws://nobody.invalid")
+
+    run(main())
+
+
+def test_a_wrong_path() -> None:
+    async def main() -> None:
+        async with running(converse=greets) as server:
+            said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
+        assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
+
+    run(main())
+
+
+def test_the_token_is_asked_for_and_taken() -> None:
+    async def main() -> None:
+        hall = ScriptedHall([EngineState("stt", "ready", "scripted")])
+        async with running(hall, greets, token=TOKEN) as server:
+            assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
+            assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), TOKEN, ear)
+            ear.on_event = lambda _event: wire.leave()
+            await wire.run()
+            assert ear.events[0]["type"] == "session.created"
+
+    run(main())
+
+
+def test_plain_where_tls_was_meant() -> None:
+    async def main() -> None:
+        async with running(converse=greets) as server:
+            assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
+
+    run(main())
+
+
+def test_something_else_listens_there() -> None:
+    async def main() -> None:
+        async def gibberish(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"220 mail.example ESMTP\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(gibberish, "127.0.0.1", 0) as other:
+            port = other.sockets[0].getsockname()[1]
+            assert "is no server of WebSockets" in await refusal(f"ws://127.0.0.1:{port}")
+
+    run(main())
+
+
+def test_one_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.remote.wire.FIRST_EVENT_TIMEOUT_S", 0.05)
+
+    async def silent(websocket: WebSocket) -> None:
+        await websocket.receive_text()
+
+    async def main() -> None:
+        async with running(converse=silent) as server:
+            assert "does not answer" in await refusal(server.ws)
+
+    run(main())
+
+
+def test_a_server_of_another_make() -> None:
+    async def main() -> None:
+        async with running(converse=greets) as server:
+            ear = Ear()
+
+            def refuse(_event: Mapping[str, Any]) -> None:
+                raise NotOursError("it is no Repartee server.")
+
+            ear.on_event = refuse
+            with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
+                await RemoteWire(address_of(server.ws), None, ear).run()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[" * 100_000,
+        '{"type":"error","error":"boom"}',
+        '{"type":"error","error":["boom"]}',
+        '{"type":"x","audio_end_ms":NaN}',
+        '{"type":"x","audio_end_ms":-Infinity}',
+        '{"type":"x","audio_end_ms":1e999}',
+        '{"type":"x","audio_end_ms":1' + "0" * 400 + "}",
+        '{"type":"x","audio_end_ms":1' + "0" * 5000 + "}",
+        "nonsense",
+        "7",
+    ],
+)
+def test_a_message_that_makes_no_sense_ends_nothing(message: str) -> None:
+    async def main() -> None:
+        async def odd(websocket: WebSocket) -> None:
+            await websocket.send_json({"type": "session.created"})
+            await websocket.send_text(message)
+            await websocket.send_json({"type": "last"})
+            with contextlib.suppress(Exception):
+                await websocket.receive_text()
+
+        async with running(converse=odd) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+            ear.on_event = lambda event: wire.leave() if event["type"] == "last" else None
+            await wire.run()
+        assert ear.endings == []
+        assert all(event["type"] in {"session.created", "error", "last"} for event in ear.events)
+
+    run(main())
+
+
+def test_a_proxy_that_needs_another_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOCKS_PROXY", "socks5h://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+
+    async def main() -> None:
+        assert "the environment names a SOCKS proxy" in await refusal("ws://voice.invalid")
+
+    run(main())
+
+
+# ---- what is tried again ----
+
+
+def test_a_server_that_greets_and_dies_is_asked_less_and_less_often() -> None:
+    connections: list[float] = []
+
+    async def dies(websocket: WebSocket) -> None:
+        connections.append(asyncio.get_running_loop().time())
+        await websocket.send_json({"type": "session.created"})
+        await websocket.close(1011)
+
+    async def main() -> None:
+        async with running(converse=dies) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+            ear.on_lost = lambda _ending: wire.leave() if len(ear.endings) == 4 else None
+            await wire.run()
+        gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
+        assert gaps[0] < gaps[1] < gaps[2]
+        assert gaps[2] > 0.7
+
+    run(main())
+
+
+def test_a_full_server_is_asked_again() -> None:
+    async def main() -> None:
+        async with running(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
+            first = RemoteWire(address_of(server.ws), None, Ear())
+            ear = Ear()
+            second = RemoteWire(address_of(server.ws), None, ear)
+            ear.on_lost = lambda _ending: first.leave()
+            ear.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(first.run())
+                await eventually(lambda: first.open)
+                tasks.create_task(second.run())
+        assert [ending.sentence for ending in ear.endings] == [
+            f"{address_of(server.ws).place} is full: as many conversations as it takes are under way."
+        ]
+
+    run(main())
+
+
+def test_a_lost_connection_comes_back_and_says_how_to_go_on() -> None:
+    connections: list[str] = []
+
+    async def breaks_once(websocket: WebSocket) -> None:
+        connections.append(websocket.url.query)
+        await websocket.send_json({"type": "session.created"})
+        if len(connections) == 1:
+            await websocket.close(1011)
+        with contextlib.suppress(Exception):
+            await websocket.receive_text()
+
+    async def main() -> None:
+        async with running(converse=breaks_once) as server:
+            ear = Ear(query={})
+            wire = RemoteWire(address_of(server.ws), None, ear)
+
+            def greeted(_event: Mapping[str, Any]) -> None:
+                ear.query = {"resume": "abc"}
+                if len(connections) == 2:
+                    wire.leave()
+
+            ear.on_event = greeted
+            await wire.run()
+        assert connections == ["model=repartee", "model=repartee&resume=abc"]
+        assert [ending.again for ending in ear.endings] == [True]
+
+    run(main())
+
+
+def test_what_was_said_last_arrives_before_the_line_is_hung_up() -> None:
+    heard: list[str] = []
+
+    async def listens(websocket: WebSocket) -> None:
+        await websocket.send_json({"type": "session.created"})
+        while True:
+            heard.append(await websocket.receive_text())
+
+    async def main() -> None:
+        async with running(converse=listens) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+
+            def greeted(_event: Mapping[str, Any]) -> None:
+                assert wire.send(json.dumps({"type": "last"}))
+                wire.leave()
+
+            ear.on_event = greeted
+            await wire.run()
+        assert heard == ['{"type": "last"}']
+        assert not wire.send("too late")
+
+    run(main())
+
+
+def test_who_leaves_does_not_wait_for_a_server_that_never_answers() -> None:
+    """A firewall swallows what is sent, or something listens and says nothing: that is no reason to stay."""
+
+    async def main() -> None:
+        async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
+            port = other.sockets[0].getsockname()[1]
+            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+            async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
+                tasks.create_task(wire.run())
+                await asyncio.sleep(0.2)
+                wire.leave()
+
+    run(main())
+
+
+def test_who_leaves_when_it_is_over_already_has_nothing_to_wait_for() -> None:
+    """What ends the conversation closes the rest of it, too: that must not hide why it ended."""
+
+    async def main() -> None:
+        async with running() as server:
+            port = server.port
+        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+        with pytest.raises(ServerLostError, match="nothing listens there"):
+            await wire.run()
+        wire.leave()
+
+    run(main())
+
+
+def test_sound_that_cannot_be_sent_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
+
+    async def main() -> None:
+        async with running(converse=greets) as server:
+            ear = Ear()
+            wire = RemoteWire(address_of(server.ws), None, ear)
+
+            def greeted(event: Mapping[str, Any]) -> None:
+                if event["type"] == "session.created":
+                    assert [wire.sound('{"type":"x"}') for _ in range(5)] == [True, True, True, False, False]
+                    assert wire.send('{"type":"control"}')
+                if event["type"] == "control":
+                    wire.leave()
+
+            ear.on_event = greeted
+            await wire.run()
+            assert wire.dropped == 2
+
+    run(main())
+
+
+# ---- words for it ----
+
+
+@pytest.mark.parametrize(
+    ("reason", "farewell", "said", "again"),
+    [
+        ("session_idle: x", "", "nothing came for too long", False),
+        ("", "server_draining", "is going down", True),
+        ("", "", "was lost", True),
+    ],
+)
+def test_how_a_connection_ended(reason: str, farewell: str, said: str, again: bool) -> None:
+    error = ConnectionClosedError(Close(1012, reason), None)
+    ending = closed(error, address_of("ws://h"), farewell)
+    assert said in ending.sentence
+    assert ending.again is again
+
+
+def test_what_may_pass_is_tried_again_only_after_a_conversation() -> None:
+    for error in (ConnectionRefusedError(), TimeoutError(), OSError(101, "Network is unreachable")):
+        assert not why_not(error, address_of("ws://h")).again
+        assert why_not(error, address_of("ws://h"), connected_before=True).again

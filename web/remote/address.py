@@ -1,0 +1,66 @@
+"""Where a server is, as a person writes it, and as a WebSocket wants it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from assistant.config.loading import ConfigError
+from web.gatekeeper import is_loopback
+
+PATH = "/v1/realtime"
+
+_SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
+_EXAMPLE = "ws://127.0.0.1:8765, or wss://voice.example"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server's address.
+
+    Attributes:
+        place: Scheme, host and port, for people.
+        host: Its name or IP address, without brackets.
+        path: Of the protocol there.
+        query: What the person wrote besides.
+    """
+
+    place: str
+    host: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def secure(self) -> bool:
+        """Nobody on the way can listen."""
+        return self.place.startswith("wss:")
+
+    @property
+    def near(self) -> bool:
+        """It is this machine."""
+        return is_loopback(self.host)
+
+    def url(self, more: Mapping[str, str]) -> str:
+        """To connect to, with these besides in the query."""
+        asked = {"model": "repartee", **dict(self.query), **more}
+        return f"{self.place}{self.path}?{urlencode(asked)}"
+
+
+def address_of(text: str) -> Address:
+    """What `--server` says. Without a path it is the usual one; the page's own address does as well.
+
+    Raises ConfigError where it is none.
+    """
+    try:
+        parts = urlsplit(text.strip() if "://" in text else f"ws://{text.strip()}")
+        scheme, host, port = _SCHEMES[parts.scheme], parts.hostname or "", parts.port
+        host.encode("idna")
+    except (ValueError, KeyError) as error:
+        raise ConfigError([f"--server {text}: an address looks like {_EXAMPLE}"]) from error
+    if not host or any(letter.isspace() for letter in text.strip()):
+        raise ConfigError([f"--server {text}: an address looks like {_EXAMPLE}"])
+    if parts.username is not None:
+        raise ConfigError(["--server: no user or password belongs in the address; a token goes into REPARTEE_TOKEN"])
+    shown = f"[{host}]" if ":" in host else host
+    place = f"{scheme}://{shown}" + ("" if port is None else f":{port}")
+    path = parts.path if parts.path.strip("/") else PATH
+    return Address(place, host, path, tuple(parse_qsl(parts.query)))

@@ -1,0 +1,265 @@
+"""A conversation that a server holds, as this end sees it: its events become facts to show and sound to play. Sans-I/O.
+
+The other way round from `web.wire.realtime`. Whoever calls `tell` does what it returns, in order. A server that breaks
+its own protocol is told of once, and the conversation goes on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from assistant.engines import Chosen
+from assistant.facts import NothingHeard, SpeechStarted, Trouble, TurnFinished, TurnTaken, WordsHeard
+from assistant.items import ItemId, Said
+from assistant.turn_events import ReplyId
+from web.remote.effects import Effect, Greeted, Hush, Loudness, SpeechEnded
+from web.remote.record import record_of
+from web.remote.replies import Replies
+from web.remote.typed import Typed
+
+Event = Mapping[str, Any]
+
+MOST_ITEMS = 2000
+"""Items whose names are remembered, so that a new connection tells nothing twice: a day of conversation."""
+
+HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_empty"})
+"""Errors of stopping what has just ended by itself: none to a person."""
+
+COMMIT_EMPTY = "input_audio_buffer_commit_empty"
+"""What was submitted holds no words."""
+
+FAREWELLS = frozenset("server_full server_loading server_draining session_expired session_idle internal_error".split())
+"""Errors that only announce a close, and are told with it."""
+
+
+class NotOursError(Exception):
+    """The server speaks the protocol, but not the part of it that this program needs: one sentence."""
+
+
+@dataclass(slots=True)
+class RemoteConversation:
+    """What is known of the conversation; outlives its connections.
+
+    Attributes:
+        token: With it a new connection goes on with this conversation; "" before the first.
+        hearing: The person speaks.
+        awaiting: What was said is being understood, or answered.
+        replies: What the server says.
+        typed: What the person typed and the server does not have yet.
+    """
+
+    token: str = ""
+    hearing: bool = False
+    awaiting: bool = False
+    replies: Replies = field(default_factory=Replies)
+    typed: Typed = field(default_factory=Typed)
+    _speech: str = ""
+    _rough: bool = False
+    _speech_end_ms: float | None = None
+    _taken: str = ""  # the words of the last turn
+    _goes_on: bool = False  # and what is said now continues it
+    _items: dict[str, None] = field(default_factory=dict)
+    _greeting: bool = False  # a new connection is still telling what was said before
+    _complained: set[str] = field(default_factory=set)
+
+    def tell(self, event: Event) -> list[Effect]:
+        """What a server's event brings.
+
+        Raises NotOursError where the server cannot be talked to with this program.
+        """
+        kind = str(event.get("type"))
+        read = _READERS.get(kind)
+        if read is None:
+            return []
+        try:
+            effects = list(read(self, event) or ())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if kind in self._complained:
+                return []
+            self._complained.add(kind)
+            return [Trouble(f"the server sent a {kind} that this version does not understand ({error!r})")]
+        if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
+            self._greeting = False
+            effects = [*self.replies.not_told_again(), *effects]
+        return effects
+
+    @property
+    def thinking(self) -> bool:
+        """A reply is awaited, or being made."""
+        return self.awaiting or self.replies.under_way is not None
+
+    def asked(self) -> None:
+        """An answer was asked for that answers no voice, or one that is yet to be dated."""
+        self.awaiting = True
+
+    def lost(self) -> None:
+        """The connection broke."""
+        self.hearing = self.awaiting = False
+        self.replies.connection_lost()
+
+    # ---- the session ----
+
+    def _created(self, event: Event) -> Iterator[Effect]:
+        session = event["session"]
+        ours = session.get("repartee")
+        if not isinstance(ours, Mapping) or not {"resume_token", "heard_ms", "engines"} <= ours.keys():
+            raise NotOursError(
+                "it is no Repartee server, or one of an older version: `repartee talk` needs one whose sessions tell "
+                "resume_token, heard_ms and engines."
+            )
+        resumed = ours.get("resumed") is True
+        if not resumed:
+            self._items.clear()
+            self.replies.forget()
+            self.typed.answered()  # what was there before is forgotten, and with it the wish for an answer
+            self._taken, self._goes_on = "", False
+        self.token = str(ours["resume_token"])
+        self.hearing = self.awaiting = False
+        self._greeting = resumed
+        detection = session.get("audio", {}).get("input", {}).get("turn_detection")
+        yield Greeted(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
+
+    # ---- the person ----
+
+    def _speech_started(self, event: Event) -> Iterator[Effect]:
+        self.hearing, self.awaiting = True, False
+        self._speech = str(event["item_id"])
+        yield Hush()  # of a reply that plays, it is an interruption
+        yield SpeechStarted(self._next_turn, float(event["audio_start_ms"]), ItemId(self._speech))
+
+    def _partial(self, event: Event) -> Iterator[Effect]:
+        self._rough = bool(event.get("rough"))
+        yield WordsHeard(str(event["text"]), self._rough)
+
+    def _speech_stopped(self, event: Event) -> Iterator[Effect]:
+        self.hearing, self.awaiting = False, True
+        yield from self._ended(float(event["audio_end_ms"]), event.get("repartee"))
+
+    def _committed(self, event: Event) -> Iterator[Effect]:
+        known = event.get("repartee")
+        if known is not None:  # we said ourselves when the turn was over
+            self.hearing, self.awaiting = False, True
+            yield from self._ended(float(known["audio_end_ms"]), known)
+
+    def _ended(self, end_ms: float, known: Event | None) -> Iterator[Effect]:
+        self._speech_end_ms = end_ms
+        if known is not None:
+            yield SpeechEnded(end_ms - float(known["invented_ms"]))
+
+    def _nothing_said(self, event: Event) -> Iterator[Effect]:
+        yield self._nothing(str(event.get("why", "no words")))
+
+    def _transcription_failed(self, _event: Event) -> Iterator[Effect]:
+        yield self._nothing("no words")
+
+    def _nothing(self, why: str) -> NothingHeard:
+        self.hearing = self.awaiting = False
+        reasons = {"stuck": "stuck", "requested": "requested", "cleared": "cleared"}
+        end_ms, self._speech_end_ms = self._speech_end_ms, None
+        return NothingHeard(self._next_turn, end_ms or 0.0, reasons.get(why, "no words"))  # type: ignore[arg-type]
+
+    def _item_added(self, event: Event) -> Iterator[Effect]:
+        """Words that were typed; what was spoken is told by its transcript, unless it comes out of the history."""
+        item = event["item"]
+        name, known = str(item["id"]), str(item["id"]) in self._items
+        self._items[name] = None
+        if len(self._items) > MOST_ITEMS:
+            del self._items[next(iter(self._items))]
+        self.typed.arrived(name)
+        if item.get("role") == "assistant":
+            self.typed.answered()
+        if known or item.get("role") != "user":
+            return
+        parts = item.get("content") or []
+        words = " ".join(str(part.get("text") or part.get("transcript") or "") for part in parts).strip()
+        if words:
+            spoken = any(part.get("type") == "input_audio" for part in parts)
+            said = Said(ItemId(name), words, spoken=spoken)
+            yield TurnTaken(self._next_turn, words, rough=False, item=said, speech_end_ms=None, origin="requested")
+
+    def _transcribed(self, event: Event) -> Iterator[Effect]:
+        name, words = ItemId(str(event["item_id"])), str(event["transcript"])
+        self._items[name] = None
+        whole = f"{self._taken} {words}".strip() if self._goes_on else words
+        turn = self._next_turn
+        self._taken, self._goes_on = whole, False
+        said = Said(name, words, spoken=True)
+        rough, self._rough = self._rough, False
+        end_ms, self._speech_end_ms = self._speech_end_ms, None
+        yield TurnTaken(turn, whole, rough, said, end_ms, "spoken")
+
+    # ---- the reply ----
+
+    def _response_created(self, event: Event) -> Iterator[Effect]:
+        self.awaiting = False
+        yield from self.replies.created(event)
+        self.typed.answered()
+        self._greeting = False
+        yield from self.replies.not_told_again()
+
+    def _deleted(self, event: Event) -> Iterator[Effect]:
+        reply: ReplyId | None = self.replies.whose(event["item_id"])
+        if reply is not None:
+            self._goes_on = True
+            yield from self.replies.deleted(event)
+
+    def _traced(self, event: Event) -> Iterator[Effect]:
+        yield TurnFinished(record_of(event["trace"]))
+
+    # ---- what goes wrong ----
+
+    def _notice(self, event: Event) -> Iterator[Effect]:
+        yield Trouble(str(event["text"]))
+
+    def _error(self, event: Event) -> Iterator[Effect]:
+        error = event["error"]
+        code = error.get("code")
+        if code in HARMLESS or code in FAREWELLS:
+            return
+        if code == COMMIT_EMPTY:
+            yield self._nothing("no words")
+            return
+        self.awaiting = False
+        self.typed.refused(str(error.get("event_id")))
+        yield Trouble(f"the server: {error['message']}")
+
+    @property
+    def _next_turn(self) -> int:
+        return self.replies.newest_turn + (0 if self._goes_on else 1)
+
+
+def _chosen(engines: Iterable[Event]) -> Iterator[Chosen]:
+    for one in engines:
+        name, detail, why = str(one["name"]), str(one.get("detail", "")), str(one.get("why", ""))
+        yield Chosen(str(one["stage"]), name, detail, why, bool(one.get("fallback")), load_ms=0.0)
+
+
+_Read = Callable[[RemoteConversation, Event], Iterable[Effect] | None]
+
+_READERS: Mapping[str, _Read] = {
+    "session.created": RemoteConversation._created,
+    "input_audio_buffer.speech_started": RemoteConversation._speech_started,
+    "input_audio_buffer.speech_stopped": RemoteConversation._speech_stopped,
+    "input_audio_buffer.committed": RemoteConversation._committed,
+    "conversation.item.added": RemoteConversation._item_added,
+    "conversation.item.deleted": RemoteConversation._deleted,
+    "conversation.item.truncated": lambda talk, event: talk.replies.truncated(event),
+    "conversation.item.input_audio_transcription.completed": RemoteConversation._transcribed,
+    "conversation.item.input_audio_transcription.failed": RemoteConversation._transcription_failed,
+    "response.created": RemoteConversation._response_created,
+    "response.output_item.added": lambda talk, event: talk.replies.item_added(event),
+    "response.output_audio_transcript.delta": lambda talk, event: talk.replies.said(event),
+    "response.output_text.delta": lambda talk, event: talk.replies.said(event),
+    "response.output_audio.delta": lambda talk, event: talk.replies.sounds(event),
+    "response.output_audio.done": lambda talk, event: talk.replies.sound_ended(event),
+    "response.done": lambda talk, event: talk.replies.done(event),
+    "output_audio_buffer.cleared": lambda _talk, _event: (Hush(),),
+    "repartee.partial": RemoteConversation._partial,
+    "repartee.words": lambda talk, event: talk.replies.placed(event),
+    "repartee.duck": lambda _talk, _event: (Loudness(lower=True),),
+    "repartee.unduck": lambda _talk, _event: (Loudness(lower=False),),
+    "repartee.nothing_said": RemoteConversation._nothing_said,
+    "repartee.trace": RemoteConversation._traced,
+    "repartee.notice": RemoteConversation._notice,
+    "error": RemoteConversation._error,
+}

@@ -1,0 +1,98 @@
+"""A turn's record that came over the wire: JSON made into what the screen shows. Pure.
+
+A server of another version may tell fewer fields, or more: what is missing counts as unknown, what is new is left out.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_args
+
+from assistant.latency import STAGES, Share
+from assistant.trace.record import (
+    SCHEMA,
+    Outcome,
+    TracedAnswer,
+    TracedEvent,
+    TracedHearing,
+    TracedPartial,
+    TracedSpan,
+    TracedWords,
+    TurnRecord,
+)
+
+Made = TypeVar("Made")
+
+_UNKNOWN: Mapping[str, Any] = {
+    "schema": SCHEMA,
+    "conversation": "",
+    "trace_id": "",
+    "started_at": "",
+    "rough": False,
+    "speech_end_bias_ms": 0.0,
+    "attempts": 0,
+    "words": None,
+    "error": None,
+    "detail": "",
+    "after": (),
+    "dropped": False,
+}
+"""What a field holds that the server did not tell; numbers are None."""
+
+
+def record_of(trace: Mapping[str, Any]) -> TurnRecord:
+    """The record. Raises ValueError where it says nothing of a turn: no `turn`, or stages that are no numbers."""
+    try:
+        return _record(trace)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"not the record of a turn: {type(error).__name__} ({error})") from error
+
+
+def _record(trace: Mapping[str, Any]) -> TurnRecord:
+    made: dict[str, Any] = {
+        "turn": int(trace["turn"]),
+        "outcome": _outcome(trace.get("outcome")),
+        "stages": _stages(trace.get("stages") or {}),
+        "spans": tuple(_all(TracedSpan, trace.get("spans"))),
+        "answers": tuple(_all(TracedAnswer, trace.get("answers"))),
+        "events": tuple(_all(TracedEvent, trace.get("events"))),
+        "hearings": tuple(_hearing(one) for one in trace.get("hearings") or ()),
+        "engines": {str(stage): str(name) for stage, name in (trace.get("engines") or {}).items()},
+        "fallbacks": tuple(str(one) for one in trace.get("fallbacks") or ()),
+        "counters": {str(name): int(count) for name, count in (trace.get("counters") or {}).items()},
+        "words": None if trace.get("words") is None else _one(TracedWords, trace["words"]),
+        "told_before": 0,  # for deciding again, where the trace is kept: at the server
+        "told": (),
+    }
+    return _one(TurnRecord, {**trace, **made})
+
+
+def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, Share]:
+    """In their own order, whatever the wire had; a stage that this version does not know is left out."""
+    return {stage: Share(float(told[stage]["ms"]), float(told[stage]["slack_ms"])) for stage in STAGES if stage in told}
+
+
+def _outcome(told: object) -> str:
+    """One that this version knows; a reply that ended otherwise was answered all the same."""
+    return str(told) if told in get_args(Outcome) else "answered"
+
+
+def _hearing(told: Mapping[str, Any]) -> TracedHearing:
+    partials = tuple(_all(TracedPartial, told.get("partials")))
+    silences = tuple((float(start), float(end)) for start, end in told.get("silences_ms") or ())
+    return _one(TracedHearing, {**told, "partials": partials, "silences_ms": silences})
+
+
+def _all(kind: type[Made], told: Iterable[Mapping[str, Any]] | None) -> list[Made]:
+    return [_one(kind, one) for one in told or () if one.get("stage", STAGES[0]) in STAGES]
+
+
+def _one(kind: type[Made], told: Mapping[str, Any]) -> Made:
+    """Its fields by name. A list of the wire is a tuple here."""
+    made = {}
+    for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
+        if field.name in told:
+            value = told[field.name]
+            made[field.name] = tuple(value) if isinstance(value, list) else value
+        elif field.default is MISSING and field.default_factory is MISSING:
+            made[field.name] = _UNKNOWN.get(field.name)
+    return kind(**made)

@@ -1,0 +1,215 @@
+"""A server's replies, as its events tell them. Sans-I/O; a part of `web.remote.conversation`."""
+
+import binascii
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from assistant.facts import PlacedWord, ReplyBegun, ReplyCut, ReplySent, UnitSpoken, WordsPlaced
+from assistant.items import ItemId
+from assistant.turn_events import ReplyId
+from audio.units import Pcm
+from web.remote.effects import Effect, Hush, Sound, SoundEnded
+from web.wire.reply_ids import reply_of
+
+Event = Mapping[str, Any]
+Why = Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
+
+MOST_REPLIES = 8
+"""Those that are over may still be cut while they play: the last, or the one before it."""
+
+
+@dataclass(slots=True)
+class _Reply:
+    id: ReplyId
+    item: str = ""
+    text: str = ""
+    placed: list[PlacedWord] = field(default_factory=list)
+    over: bool = False  # sent, or cut
+    cut: bool = False
+    why: Why = "voice"
+    longest_ms: float = math.inf  # no more than that was heard, whatever the server was told
+    lost: bool = False  # the connection broke in its midst, and the new one has not told of it yet
+    told_chars: int = 0  # on a new connection it is told again from its beginning: so much is known already
+    told_words: int = 0
+
+    def heard(self, until_ms: float) -> str:
+        """Its words up to there."""
+        return " ".join(word.text for word in self.placed if word.end_ms <= until_ms)
+
+
+@dataclass(slots=True)
+class Replies:
+    """The replies of one conversation.
+
+    Attributes:
+        under_way: The one that is being made or sent.
+        newest_turn: Of the replies so far.
+    """
+
+    under_way: ReplyId | None = None
+    newest_turn: int = 0
+    _replies: dict[ReplyId, _Reply] = field(default_factory=dict)
+    _silenced: ReplyId | None = None
+
+    def forget(self) -> None:
+        """Another conversation: its replies have the same names again."""
+        self._replies.clear()
+        self.under_way = self._silenced = None
+        self.newest_turn = 0
+
+    def connection_lost(self) -> None:
+        """What is under way may be told again on the next connection, or may be over by then."""
+        for reply in self._replies.values():
+            reply.lost = not reply.over
+
+    def silence(self, reply: ReplyId | None) -> None:
+        """The person wants to hear no more of it: what is still on its way is not played."""
+        self._silenced = reply
+        if reply in self._replies:
+            self._replies[reply].why = "client"
+
+    @property
+    def unwanted(self) -> ReplyId | None:
+        """The reply that the person has stopped and of which the server has not told yet that it is cut."""
+        stopped = None if self._silenced is None else self._replies.get(self._silenced)
+        return None if stopped is None or stopped.cut else stopped.id
+
+    def whose(self, item: str) -> ReplyId | None:
+        """The reply of which this item is the message."""
+        return next((one.id for one in self._replies.values() if item and one.item == item), None)
+
+    def unheard(self, reply: ReplyId, from_ms: float) -> str | None:
+        """There was no loudspeaker for its end: the name of its message, which is to be cut; None if it has none."""
+        known = self._replies.get(reply)
+        if known is None or not known.item or known.cut:
+            return None
+        known.why, known.longest_ms = "unheard", from_ms
+        return known.item
+
+    # ---- what the server tells ----
+
+    def created(self, event: Event) -> Iterator[Effect]:
+        """response.created: new, or told again."""
+        response = event["response"]
+        name = reply_of(response["id"])
+        if name is None:
+            raise ValueError("a response whose name is not ours")
+        self.under_way, self.newest_turn = name, max(self.newest_turn, name.turn)
+        known = self._replies.get(name)
+        if known is not None and not known.cut:
+            known.lost, known.told_chars, known.told_words = False, len(known.text), len(known.placed)
+            return
+        self._replies.pop(name, None)
+        self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
+        while len(self._replies) > MOST_REPLIES:
+            del self._replies[next(iter(self._replies))]
+        yield ReplyBegun(name, ItemId(""), spoken=True)
+
+    def item_added(self, event: Event) -> None:
+        """response.output_item.added: its message."""
+        reply = self._of(event)
+        if reply is not None and event["item"].get("type") == "message":
+            reply.item = str(event["item"]["id"])
+
+    def said(self, event: Event) -> Iterator[Effect]:
+        """A piece of its words."""
+        reply = self._of(event)
+        if reply is None:
+            return
+        piece = str(event["delta"])[reply.told_chars :]
+        reply.told_chars = 0
+        reply.text += piece
+        if piece.strip():
+            yield UnitSpoken(reply.id, piece.strip())
+
+    def placed(self, event: Event) -> Iterator[Effect]:
+        """Where its words sound."""
+        reply = self._of(event)
+        if reply is None:
+            return
+        words = tuple(_placed(word) for word in event["words"])[reply.told_words :]
+        reply.told_words = 0
+        reply.placed += words
+        if words:
+            yield WordsPlaced(reply.id, words)
+
+    def sounds(self, event: Event) -> Iterator[Effect]:
+        """A piece of its sound."""
+        reply = self._of(event)
+        if reply is not None and reply.id != self._silenced:
+            yield Sound(reply.id, _pcm(event["delta"]))
+
+    def sound_ended(self, event: Event) -> Iterator[Effect]:
+        """All of its sound has come."""
+        reply = self._of(event)
+        if reply is not None:
+            yield SoundEnded(reply.id)
+
+    def done(self, event: Event) -> Iterator[Effect]:
+        """response.done."""
+        response = event["response"]
+        reply = self._replies.get(reply_of(response["id"]) or ReplyId(0, 0))
+        if reply is None:
+            return
+        self.under_way = None if self.under_way == reply.id else self.under_way
+        yield SoundEnded(reply.id)
+        details = response.get("status_details") or {}
+        failure = details.get("error") or {}
+        stuck = failure.get("code") == "reply_stuck"
+        if response.get("status") == "cancelled" or stuck:
+            asked = reply.why == "client" or details.get("reason") == "client_cancelled"
+            reply.why = "stuck" if stuck else "client" if asked else "voice"
+            yield Hush()
+            if not reply.item:
+                yield from self._cut(reply, 0.0)  # else the place of the cut follows
+        elif not reply.over:
+            reply.over = True
+            usage = response.get("usage") or {}
+            incomplete = str(details.get("reason")) if response.get("status") == "incomplete" else None
+            error = str(failure.get("message") or "the reply failed") if response.get("status") == "failed" else None
+            tokens = usage.get("input_tokens"), usage.get("output_tokens")
+            yield ReplySent(reply.id, reply.text.strip(), error, incomplete, *tokens)
+
+    def truncated(self, event: Event) -> Iterator[Effect]:
+        """conversation.item.truncated: it was cut there."""
+        reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
+        if reply is not None and not reply.cut:
+            yield Hush()
+            yield from self._cut(reply, float(event["audio_end_ms"]))
+
+    def deleted(self, event: Event) -> Iterator[Effect]:
+        """conversation.item.deleted: somebody went on before a word of it was heard."""
+        reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
+        if reply is not None and not reply.cut:
+            reply.why = "went on"
+            yield Hush()
+            yield from self._cut(reply, 0.0)
+
+    def not_told_again(self) -> Iterator[Effect]:
+        """A new connection has told what goes on: the reply that is not among it ended in the meantime."""
+        for reply in [one for one in self._replies.values() if one.lost]:
+            self.under_way = None if self.under_way == reply.id else self.under_way
+            yield Hush()
+            yield from self._cut(reply, 0.0)
+
+    def _cut(self, reply: _Reply, end_ms: float) -> Iterator[Effect]:
+        reply.cut = reply.over = True
+        reply.lost = False
+        end_ms = min(end_ms, reply.longest_ms)
+        yield ReplyCut(reply.id, reply.heard(end_ms), end_ms, reply.why)
+
+    def _of(self, event: Event) -> _Reply | None:
+        return self._replies.get(reply_of(event["response_id"]) or ReplyId(0, 0))
+
+
+def _placed(word: Mapping[str, Any]) -> PlacedWord:
+    return PlacedWord(str(word["text"]), float(word["start_ms"]), float(word["end_ms"]), bool(word["estimated"]))
+
+
+def _pcm(base64: str) -> Pcm:
+    raw = binascii.a2b_base64(base64)
+    return np.frombuffer(raw, np.dtype("<i2"), len(raw) // 2).astype(np.int16, copy=False)

@@ -1,0 +1,337 @@
+"""A conversation with a server: the microphone here goes out, replies are played here, everything is shown here.
+
+    microphone ─frame─▶ RemoteTalk ─text─▶ wire ─▶ server ─event─▶ RemoteConversation ─effect─▶ screen, loudspeaker
+
+Read it first of the `remote_*` modules.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from assistant.engines import Chosen
+from assistant.facts import Fact, ReplyBegun, Trouble
+from assistant.turn_events import ReplyId
+from audio.frame import Frame
+from audio.microphone import Microphone
+from audio.resample import StreamResampler
+from audio.speaker import Speaker
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
+from web.remote import commands as say
+from web.remote.address import Address
+from web.remote.closing import Ending
+from web.remote.conversation import COMMIT_EMPTY, RemoteConversation
+from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.mouth import RemoteMouth
+from web.remote.playout import Played
+from web.remote.sent import Sent
+from web.remote.typed import MOST_WAITING
+from web.remote.wire import RemoteWire, ServerLostError
+from web.wire.reply_ids import response_id
+
+SHORTEST_TURN_MS = 100.0
+"""The server calls less than that an empty buffer."""
+
+NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
+NOT_CONNECTED = "not sent: there is no connection to the server"
+NOT_YET_SENT = "not sent yet: the server cannot be reached; what you typed is sent as soon as it can"
+SENT_AGAIN = "what you typed may not have arrived: it is sent again as soon as the server can be reached, unless it has"
+TOO_MUCH_TYPED = f"not sent: {MOST_WAITING} texts wait for the server already"
+NEVER_SENT = "what you typed last was not sent: the server could not be reached any more"
+TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
+
+
+@dataclass(slots=True)
+class RemoteTalk:
+    """One conversation; outlives its connections.
+
+    Attributes:
+        show: Told every fact.
+        engines: Told what works at the server.
+        push_to_talk: Turns begin and end with a key.
+        interrupt_after_ms: No less voice may interrupt a reply, for what of it comes back through the card; None: as
+            the server is set.
+    """
+
+    address: Address
+    token: str | None
+    microphone: Microphone
+    speaker: Speaker
+    show: Callable[[Fact], None]
+    engines: Callable[[Sequence[Chosen]], None] = lambda _chosen: None
+    push_to_talk: bool = False
+    interrupt_after_ms: float | None = None
+    conversation: RemoteConversation = field(default_factory=RemoteConversation)
+    mouth: RemoteMouth = field(init=False)
+    wire: RemoteWire = field(init=False)
+    talking: bool = False  # push-to-talk: what is said now counts
+    _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
+    _sent: Sent = field(default_factory=Sent)
+    _sending: bool = False
+    _released_s: float | None = None  # the key was let go then: what was said until then is the turn
+    _held_samples: int = 0
+    _owed: bool = False  # an answer that we asked for has not begun
+    _void: bool = False  # the words that it was to answer are none
+    _speech_end_s: float | None = None
+    _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
+    _greeted: bool = False
+    _greeting: bool = False  # what a new connection says of the conversation so far is still coming
+    _told: str = ""  # of the connection that is lost
+
+    def __post_init__(self) -> None:
+        self.mouth = RemoteMouth(self.speaker, self._audible, self._progress, lambda what: self.show(Trouble(what)))
+        self.wire = RemoteWire(self.address, self.token, self)
+
+    async def run(self) -> None:
+        """Hold the conversation until the microphone ends or `leave` is called.
+
+        Raises an ExceptionGroup with the ServerLostError of a server that cannot be talked to, or with the AudioError
+        of a microphone or loudspeaker that failed.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            work = [
+                tasks.create_task(self.speaker.run(), name="speaker"),
+                tasks.create_task(self.mouth.run(), name="mouth"),
+                tasks.create_task(self._listen(), name="microphone"),
+            ]
+            try:
+                await self.wire.run()
+            except ServerLostError:
+                self._never_sent()
+                raise
+            for task in work:
+                task.cancel()
+
+    def leave(self) -> None:
+        """Hang up. Idempotent."""
+        self.mouth.hush()
+        if not self.wire.open:
+            self._never_sent()
+        self.wire.leave()
+
+    def _never_sent(self) -> None:
+        if self.conversation.typed.give_up():
+            self.show(Trouble(NEVER_SENT))
+
+    async def _listen(self) -> None:
+        async with aclosing(self.microphone.frames()) as frames:
+            async for frame in frames:
+                self.hear(frame)
+        self.leave()
+
+    # ---- what the person does ----
+
+    def interrupt(self) -> None:
+        """Stop the reply, whether it is being made or only still being played."""
+        under_way = self.conversation.replies.under_way
+        if under_way is not None:
+            self.wire.send(say.cancel(response_id(under_way)))
+            self.conversation.replies.silence(under_way)
+        elif self.mouth.playing is not None:
+            self.conversation.replies.silence(self.mouth.playing)
+            self.wire.send(say.silence())
+        self.mouth.hush()
+
+    def type(self, text: str) -> None:
+        """Say this to the assistant: now, or as soon as the server can be reached."""
+        self.interrupt()
+        if not self.conversation.typed.add(text):
+            self.show(Trouble(TOO_MUCH_TYPED))
+        elif not self._send_typed() and not self._greeting:  # else it goes in a moment
+            self.show(Trouble(NOT_YET_SENT))
+
+    def _send_typed(self) -> bool:
+        """What was typed and is not there yet, and that it is to be answered. False where it has to wait."""
+        typed = self.conversation.typed
+        if self._greeting:
+            return False  # what a new connection tells comes first: perhaps it has arrived
+        for name, words in typed.unsent:
+            if not self.wire.send(say.typed(name, words)):
+                return False
+            typed.sent(name)
+        if typed.owed:
+            self._ask()
+        return True
+
+    def forget(self) -> None:
+        """What is being said is not to be answered."""
+        self.wire.send(say.clear())
+
+    def repeat(self) -> bool:
+        """Play the last reply again, from what is kept of it here; False where there is none."""
+        busy = self.conversation.hearing or self.conversation.thinking
+        return busy or self.mouth.again()
+
+    @property
+    def needs_sound(self) -> bool:
+        """The microphone must be open: always, or while the key is down and what was said is on its way."""
+        return not self.push_to_talk or self.talking or self._released_s is not None
+
+    def talk(self, on: bool) -> None:
+        """Push-to-talk: here begins, or ends, what is said."""
+        if not self.push_to_talk or on == self.talking:
+            return
+        self.talking = on
+        if on:
+            self.interrupt()
+            if self._released_s is None:
+                self._held_samples = 0
+            self._released_s = None  # let go just now: it was held all the time
+        else:
+            self._released_s = asyncio.get_running_loop().time()  # frames of what was said are still on their way
+
+    def _ask(self) -> None:
+        self.wire.send(say.answer())
+        self._owed = True
+        self.conversation.asked()
+
+    # ---- what the microphone brings ----
+
+    def hear(self, frame: Frame) -> None:
+        """One frame of the line. Silence that was only put in is not sent: the server puts in its own."""
+        if self._lets(frame) and not frame.invented and self.wire.open:
+            self._send(frame)
+        else:
+            self._pause()
+        if self._released_s is not None and self._captured_s(frame.end) >= self._released_s:
+            self._finish_turn()
+
+    def _lets(self, frame: Frame) -> bool:
+        if not self.push_to_talk or self.talking:
+            return True
+        return self._released_s is not None and self._captured_s(frame.start) < self._released_s
+
+    def _send(self, frame: Frame) -> None:
+        self._held_samples += FRAME_SAMPLES
+        if self.wire.sound(say.append(self._resampler.push(frame.pcm))):
+            self._sent.add(frame.start, FRAME_SAMPLES)
+            self._sending = True
+        else:
+            self._resampler.flush()  # a hole: what comes after it is a sound of its own
+
+    def _pause(self) -> None:
+        """The sound ends here: what the resampler held back belongs to it."""
+        if self._sending:
+            self._sending = False
+            self.wire.sound(say.append(self._resampler.flush()))
+
+    def _finish_turn(self) -> None:
+        self._released_s = None
+        self._pause()
+        if not self.wire.open:
+            self.show(Trouble(NOT_CONNECTED))
+        elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
+            self.wire.send(say.commit())
+            self._ask()
+        else:
+            self.wire.send(say.clear())
+            self.show(Trouble(TOO_SHORT))
+
+    def _captured_s(self, position: int) -> float:
+        return self.microphone.clock.to_loop_s(position)  # type: ignore[arg-type]  # a position of the line
+
+    # ---- what the server tells (Listener) ----
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """An event of the server's."""
+        for effect in self.conversation.tell(event):
+            self._do(effect)
+        if event.get("type") == "response.created":
+            if self._owed and (self.talking or self._void):
+                self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
+            self._owed = self._void = False
+        if event.get("type") == "error" and event["error"].get("code") == COMMIT_EMPTY:
+            self._void = self._owed
+        if self._greeting and event.get("type") in {"session.updated", "error"}:  # the history is told before that
+            self._greeting = False
+            self._send_typed()
+
+    def resume(self) -> Mapping[str, str]:
+        """What a new connection says to go on."""
+        if not self.conversation.token:
+            return {}
+        more = {"resume": self.conversation.token}
+        reply = self.conversation.replies.under_way or self.mouth.playing
+        if reply is not None:
+            received_ms = int(self.mouth.received_ms(reply))
+            more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
+        return more
+
+    def lost(self, ending: Ending) -> None:
+        """There is no connection; another is tried."""
+        self._sending = False
+        if self._greeting and self.conversation.typed.unsent:
+            self.show(Trouble(NOT_YET_SENT))
+        self._greeting = False
+        self.conversation.lost()
+        if self.conversation.typed.lost():
+            self.show(Trouble(SENT_AGAIN))
+        if ending.sentence != self._told:
+            self._told = ending.sentence
+            self.show(Trouble(f"{ending.sentence} Trying again."))
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Greeted():
+                self._begin(effect)
+            case SpeechEnded(sent_ms):
+                position = self._sent.captured(sent_ms)
+                self._speech_end_s = None if position is None else self._captured_s(position)
+            case Sound(reply, pcm):
+                self.mouth.sound(reply, pcm)
+            case SoundEnded(reply):
+                self.mouth.end(reply)
+            case Hush():
+                self.mouth.hush()
+            case Loudness(lower):
+                self.mouth.loudness(lower=lower)
+            case _:
+                if isinstance(effect, ReplyBegun):
+                    self._date(effect.reply)
+                self.show(effect)
+
+    def _begin(self, greeted: Greeted) -> None:
+        if greeted.resumed:
+            self._sent.lost(greeted.heard_ms)
+        else:
+            self._sent.begin()
+            self.mouth.forget()
+            self._dated.clear()
+            if self._greeted:
+                self.show(Trouble(NOT_KEPT))
+        self._greeted, self._told, self._sending = True, "", False
+        self._greeting = True
+        self._resampler.flush()
+        detection = None if self.push_to_talk else greeted.detection
+        self.wire.send(say.update_session(detection, self.interrupt_after_ms))
+        unwanted = self.conversation.replies.unwanted
+        if unwanted is not None:  # stopped while there was no connection
+            self.wire.send(say.cancel(response_id(unwanted)))
+        self.engines(greeted.engines)
+
+    def _date(self, reply: ReplyId) -> None:
+        """The reply answers the speech that ended last; typed words have no end of speech."""
+        self._dated = {} if self._speech_end_s is None else {reply: self._speech_end_s}
+        self._speech_end_s = None
+
+    # ---- what the loudspeaker tells ----
+
+    def _audible(self, reply: ReplyId, played: Played) -> None:
+        speech_end_s, latency_ms = self._dated.get(reply), None
+        if speech_end_s is not None and played.audible_s is not None:
+            latency_ms = (played.audible_s - speech_end_s) * 1000
+        heard_ms = played.heard_ms(asyncio.get_running_loop().time())
+        self.wire.send(
+            say.playout(response_id(reply), heard_ms, finished=False, latency_ms=latency_ms, device_ms=played.device_ms)
+        )
+
+    def _progress(self, reply: ReplyId, played: Played) -> None:
+        heard_ms = played.heard_ms(asyncio.get_running_loop().time())
+        self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
+        if played.lost_at is not None and (played.finished or self.mouth.playing != reply):
+            lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
+            item = self.conversation.replies.unheard(reply, lost_ms)  # nothing unheard is remembered
+            if item is not None:
+                self.wire.send(say.truncate(item, lost_ms))

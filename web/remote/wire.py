@@ -1,0 +1,257 @@
+"""The WebSocket to a server: events in, texts out; a connection that was lost comes back by itself."""
+
+import asyncio
+import json
+import random
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from web.remote.address import Address
+from web.remote.closing import Ending, closed, why_not
+from web.remote.conversation import NotOursError
+
+CONNECT_TIMEOUT_S = 8.0
+FIRST_EVENT_TIMEOUT_S = 8.0
+SEND_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 1.0
+LEAVE_TIMEOUT_S = 1.0
+"""For what waits to be sent, or for a connection that is being made, once the person leaves."""
+PING_S = 5.0
+"""How often the server is asked whether it is still there: an idle network drops nobody, and a dead one is noticed."""
+PONG_S = 10.0
+
+FIRST_WAIT_S = 0.25
+LONGEST_WAIT_S = 8.0
+
+MOST_WAITING_SOUND = 200
+"""Pieces of 20 ms, 4 s: what does not leave by then is left out; the server puts in silence for it."""
+MOST_WAITING = 1000
+"""Of all texts: with more of them the server does not read any longer."""
+
+STEADY_S = 5.0
+"""A connection that was lost sooner has not come back: the waits go on growing, for a server that greets and dies."""
+
+LARGEST_NUMBER = 1e15
+"""No time and no count of a server's is near it. What is, or is none at all, is a message that nobody understands."""
+
+LARGEST_BYTES = 8 * 1024 * 1024
+"""Of a message: the server's longest are a history told again, and half a second of sound."""
+
+SUBPROTOCOL = "realtime"
+
+
+class ServerLostError(Exception):
+    """There is no conversation to be had with the server: one sentence for the person."""
+
+
+class Listener(Protocol):
+    """Who a wire belongs to."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """An event of the server's. Raises NotOursError where there is nothing to be said to such a server."""
+        ...
+
+    def resume(self) -> Mapping[str, str]:
+        """What a new connection says in its address to go on where the last one ended."""
+        ...
+
+    def lost(self, ending: Ending) -> None:
+        """There is no connection, and another is tried."""
+        ...
+
+
+@dataclass(slots=True)
+class RemoteWire:
+    """Lives on the event loop.
+
+    Attributes:
+        dropped: Pieces of sound that were left out because they could not be sent in time.
+    """
+
+    address: Address
+    token: str | None
+    listener: Listener
+    dropped: int = 0
+    _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, it is sound)
+    _waiting_sound: int = 0
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _open: bool = False
+    _once: bool = False  # a session was open before
+    _leaving: bool = False
+    _farewell: str = ""
+    _waits: int = 0
+    _limit: asyncio.Timeout | None = None  # of `run`: none, until we leave
+    _greeted_s: float | None = None  # since when a session is open on this connection
+
+    @property
+    def open(self) -> bool:
+        """A session is open: what is sent arrives, as far as is known."""
+        return self._open
+
+    def send(self, text: str) -> bool:
+        """Have a text sent; False where there is no connection."""
+        return self._put(text, sound=False)
+
+    def sound(self, text: str) -> bool:
+        """Have a piece of sound sent; False where it is left out."""
+        if self._waiting_sound >= MOST_WAITING_SOUND:
+            self.dropped += 1
+            return False
+        return self._put(text, sound=True)
+
+    def leave(self) -> None:
+        """Send what waits, then hang up. Idempotent."""
+        if not self._leaving and self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time() + LEAVE_TIMEOUT_S)
+        self._leaving = True
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Be connected until `leave`. Raises ServerLostError where that cannot be, or is over for good."""
+        try:
+            with suppress(TimeoutError):  # only leaving has a limit
+                async with asyncio.timeout(None) as self._limit:
+                    await self._stay()
+        finally:
+            self._limit = None  # who leaves after this has nothing to wait for
+
+    async def _stay(self) -> None:
+        while not self._leaving:
+            ending = await self._converse()
+            if self._greeted_s is not None and asyncio.get_running_loop().time() - self._greeted_s >= STEADY_S:
+                self._waits = 0
+            if ending is None:
+                return
+            if not ending.again:
+                raise ServerLostError(ending.sentence)
+            self.listener.lost(ending)
+            wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
+            self._waits += 1
+            await self._pause(wait_s)
+
+    async def _pause(self, wait_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                while not self._leaving:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    async def _converse(self) -> Ending | None:
+        """One connection, from beginning to end; None: we have left."""
+        self._farewell, self._greeted_s = "", None
+        try:
+            socket = await self._connected()
+        except (OSError, WebSocketException, ImportError) as error:
+            return why_not(error, self.address, connected_before=self._once)
+        try:
+            return await self._use(socket)
+        finally:
+            self._close_lane()
+            await socket.close()
+
+    async def _connected(self) -> ClientConnection:
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return await connect(
+            self.address.url(self.listener.resume()),
+            additional_headers=headers,
+            subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]  # a NewType of str
+            compression=None,  # sound does not get smaller, and it costs a millisecond a message
+            # A proxy from the environment is for the world outside, never for a server on this machine.
+            proxy=None if self.address.near else True,
+            open_timeout=CONNECT_TIMEOUT_S,
+            ping_interval=PING_S,
+            ping_timeout=PONG_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            max_size=LARGEST_BYTES,
+        )
+
+    async def _use(self, socket: ClientConnection) -> Ending | None:
+        ended: list[BaseException] = []
+        try:
+            async with asyncio.timeout(FIRST_EVENT_TIMEOUT_S):
+                self._told(await socket.recv())
+            async with asyncio.TaskGroup() as tasks:
+                writer = tasks.create_task(self._write(socket), name="to the server")
+                async for message in socket:
+                    self._told(message)
+                writer.cancel()
+        except* (ConnectionClosed, OSError, NotOursError) as errors:
+            ended.append(_first(errors))
+        if self._leaving:
+            return None
+        if not ended:  # closed in good order, 1000 or 1001
+            return closed(_closing(socket), self.address, self._farewell)
+        if isinstance(ended[0], ConnectionClosed):
+            return closed(ended[0], self.address, self._farewell, connected_before=self._once)
+        return why_not(ended[0], self.address, connected_before=self._once)
+
+    def _told(self, message: str | bytes) -> None:
+        try:
+            event = json.loads(message, parse_float=_number, parse_int=_whole, parse_constant=_number)
+        except (ValueError, RecursionError):
+            return  # not ours to repair: the server sends JSON only
+        if not isinstance(event, dict):
+            return
+        if event.get("type") == "error":
+            error = event.get("error")
+            self._farewell = str(error.get("code", "")) if isinstance(error, dict) else ""
+        if event.get("type") == "session.created":
+            self._open = self._once = True
+            self._greeted_s = asyncio.get_running_loop().time()
+        self.listener.event(event)
+
+    async def _write(self, socket: ClientConnection) -> None:
+        while True:
+            while self._waiting:
+                text, is_sound = self._waiting.popleft()
+                self._waiting_sound -= is_sound
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await socket.send(text)
+            if self._leaving:
+                await socket.close()
+                return
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _put(self, text: str, *, sound: bool) -> bool:
+        if not self._open or len(self._waiting) >= MOST_WAITING:
+            return False
+        self._waiting.append((text, sound))
+        self._waiting_sound += sound
+        self._changed.set()
+        return True
+
+    def _close_lane(self) -> None:
+        self._open = False
+        self._waiting.clear()
+        self._waiting_sound = 0
+
+
+def _number(text: str) -> float:
+    """Of JSON. Raises ValueError for what is none, or beyond what is told here: NaN, 1e999."""
+    number = float(text)
+    if not abs(number) < LARGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} letters")
+    return number
+
+
+def _whole(text: str) -> int:
+    _number(text)
+    return int(text)
+
+
+def _closing(socket: ClientConnection) -> ConnectionClosed:
+    return socket.protocol.close_exc
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
