@@ -44,7 +44,12 @@ class Here:
         return [trouble.what for trouble in self.of(Trouble)]
 
     def heard(self) -> Pcm:
-        return np.concatenate([pcm for _, pcm in self.sound])
+        """What was played, from the loudspeaker's sample 0: ticks that a busy machine missed are silence in it."""
+        line = np.zeros(round(self.sound[-1][0] * REPLY_RATE_HZ) + len(self.sound[-1][1]), np.int16)
+        for at_s, pcm in self.sound:
+            first = round(at_s * REPLY_RATE_HZ)
+            line[first : first + len(pcm)] = pcm
+        return line
 
 
 def here(server: Served, says: list[Says], length_ms: int = 60_000) -> Here:
@@ -102,7 +107,7 @@ def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path
     begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
     onset = audible_onset(one.heard(), REPLY_RATE_HZ)
     assert onset is not None
-    first_s = begun_s + one.sound[0][0] + onset / REPLY_RATE_HZ
+    first_s = begun_s + onset / REPLY_RATE_HZ
     said_s = one.talk.microphone.clock.offset_s + 1.5
     assert record.response_latency_ms == pytest.approx((first_s - said_s) * 1000, abs=25)
     assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
