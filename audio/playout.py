@@ -141,6 +141,11 @@ class Playout:
         return ReplySamples(len(self._queue) - self._queued)
 
     @property
+    def idle(self) -> bool:
+        """No reply's door is open, or all of it was taken: nothing is waited for."""
+        return not self._open or self._finished
+
+    @property
     def counts(self) -> Counts:
         """What became of the reply whose door was opened last (key None before any)."""
         return Counts(self._key, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))

@@ -30,6 +30,7 @@ class FakeLibrary:
         opens: Every attempt.
         streams: Those that are open.
         takes_s: How long opening takes.
+        most_ms: The longest buffer that it takes.
     """
 
     def __init__(self, *devices: Device) -> None:
@@ -39,6 +40,7 @@ class FakeLibrary:
         self.opens: list[Wish] = []
         self.streams: list[CardStream[Any]] = []
         self.takes_s = 0.0
+        self.most_ms = 200.0
 
     def open(self, wish: Wish, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         self.opens.append(wish)
@@ -47,7 +49,13 @@ class FakeLibrary:
             if self.refusing is not None:
                 raise self.refusing
             there = pick(self.devices, wish.wanted, wish.direction)
-            what = Opened(there.name, there.host_api, there.default_rate_hz, BLOCK_MS, 20.0)
+            what = Opened(
+                there.name,
+                there.host_api,
+                there.default_rate_hz,
+                BLOCK_MS,
+                max(20.0, min(wish.buffer_ms, self.most_ms)),
+            )
             stream = CardStream(what, there, make(what, 1), None)
             self.streams.append(stream)
             return stream

@@ -21,7 +21,8 @@ class CardKeeper(Generic[L]):
     """Lives on the event loop. It has no task: whoever uses the stream calls `tick`, which never waits.
 
     Attributes:
-        stream: The open one, or None: paused, lost, not begun, ended.
+        stream: The open one, or None: paused, lost, not begun, ended, being lengthened.
+        lengthening: It was closed to be opened again at once, with a longer buffer.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class CardKeeper(Generic[L]):
     ) -> None:
         """Of a device: see `pick` for `wanted`, `Wish` for the rate; `report` gets sentences for the person."""
         self.stream: CardStream[L] | None = None
+        self.lengthening = False
         self._direction: Direction = direction
         self._wanted = wanted
         self._rate_hz = rate_hz
+        self._buffer_ms = 0.0
         self._library = library
         self._make = make
         self._report = report
@@ -60,7 +63,7 @@ class CardKeeper(Generic[L]):
         self._begun = True
         if self._paused or self._ended:
             return
-        stream = await self._library.open(Wish(self._direction, self._wanted, self._rate_hz), self._make)
+        stream = await self._library.open(self._wish(), self._make)
         if self._paused or self._ended or self.stream is not None:
             with suppress(DeviceError):
                 await self._library.close(stream)  # paused, ended or changed meanwhile
@@ -91,12 +94,18 @@ class CardKeeper(Generic[L]):
         if self._paused or self._ended:
             _drop(self._library.close(stream))
             return
-        self._wanted, self._before, self._said = wanted, None, ""
+        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
         self._forget_opening()
         old, self.stream = self.stream, stream
         self._watch.opened(now_s)
         if old is not None:
             _drop(self._library.close(old))
+
+    def lengthen(self, buffer_ms: float) -> None:
+        """Open the stream again with a buffer of so much; `lengthening` until it is open, or that failed."""
+        if self.stream is not None:
+            self._buffer_ms, self.lengthening, self._quietly = buffer_ms, True, True
+            self._reopen(self.stream, self._wish())
 
     async def pause(self) -> None:
         """Close the stream really, until `resume`."""
@@ -137,17 +146,17 @@ class CardKeeper(Generic[L]):
 
     def _open_if_due(self, now_s: float) -> None:
         if self._watch.due(now_s):
-            wish = Wish(self._direction, self._wanted, self._rate_hz, fresh=self._watch.again)
-            self._opening = self._library.open(wish, self._make)
+            self._opening = self._library.open(self._wish(fresh=self._watch.again), self._make)
 
     def _take_opened(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
         if not opening.done():
             return
-        self._opening = None
+        self._opening, lengthening, self.lengthening = None, self.lengthening, False
         try:
             self.stream = opening.result()
         except DeviceError as error:
             self._quietly = False
+            self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # it may be what is refused
             self._watch.failed(now_s)
             if self._watch.worth_saying(now_s):
                 self._say(str(error))
@@ -158,7 +167,7 @@ class CardKeeper(Generic[L]):
     def _say_back(self, opened: Opened) -> None:
         before, self._before = self._before, None
         quietly, self._quietly, self._said = self._quietly, False, ""
-        if before is None or (quietly and before == opened):
+        if before is None or (quietly and (before.device, before.rate_hz) == (opened.device, opened.rate_hz)):
             return
         what = noun(self._direction)
         if before.device == opened.device:
@@ -183,12 +192,18 @@ class CardKeeper(Generic[L]):
                 return  # ALSA lists only what can be opened, and ours is in use
             default = pick(found, "", self._direction)
             if default.full_name != own:
-                self.stream, self._before = None, stream.opened
-                _drop(self._library.close(stream))
-                wish = Wish(self._direction, "", self._rate_hz, fresh=True)
-                self._opening = self._library.open(wish, self._make)
+                self._reopen(stream, self._wish(fresh=True))
+
+    def _reopen(self, stream: CardStream[L], wish: Wish) -> None:
+        """Close it, and what is wished for is opened right behind."""
+        self.stream, self._before = None, stream.opened
+        _drop(self._library.close(stream))
+        self._opening = self._library.open(wish, self._make)
 
     # ---- small things ----
+
+    def _wish(self, *, fresh: bool = False) -> Wish:
+        return Wish(self._direction, self._wanted, self._rate_hz, fresh, self._buffer_ms)
 
     def _say(self, sentence: str) -> None:
         if sentence != self._said:
@@ -198,6 +213,7 @@ class CardKeeper(Generic[L]):
     def _forget_opening(self) -> None:
         """What is being opened is closed again as soon as it is there."""
         opening, self._opening = self._opening, None
+        self.lengthening = False
         if opening is None:
             return
         if opening.done():

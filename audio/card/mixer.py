@@ -81,6 +81,12 @@ class CardMixer:
             yield self._played.popleft()
 
     @property
+    def idle(self) -> bool:
+        """Nothing is being played or about to be."""
+        with self._lock:
+            return self._playout.idle and not len(self._chime)
+
+    @property
     def counts(self) -> Counts:
         """See `Playout.counts`."""
         with self._lock:

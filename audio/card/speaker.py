@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from audio.card.buffer_length import DRY_TIMES, DRY_WITHIN_S, BufferLength
 from audio.card.keeper import CardKeeper
 from audio.card.play_lane import PlayLane
 from audio.card.stream import Bell, CardLibrary, CardStream, Opened
@@ -20,6 +21,9 @@ _SILENT_MOST_SAMPLES = REPLY_RATE_HZ
 """Played in silence at once, after an event loop that was held up; the next tick goes on."""
 
 _LEVEL_MS = 100.0
+
+_QUIET_S = 0.5
+"""Since the last sample was taken: it has left, whatever buffer it lay in."""
 
 __all__ = ["CardSpeaker", "Heard", "Opened"]
 
@@ -37,6 +41,9 @@ class CardSpeaker(QueuedSpeaker):
 
     While there is no device, a reply is played in silence, in real time: it counts as spoken, and ends. That is said
     when the device goes.
+
+    Where the card runs dry again and again its buffer is made longer, between two replies; a reply that begins while
+    the stream is opened again waits for it.
 
     Attributes:
         silent_samples: Of replies, played while there was no device: nobody heard them.
@@ -63,12 +70,16 @@ class CardSpeaker(QueuedSpeaker):
         super().__init__(duck_db)
         self.silent_samples = 0
         self._heard = heard
+        self._report = report
         self._keeper = CardKeeper(
             "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
         )
         self._stream: CardStream[PlayLane] | None = None  # whose blocks are told
         self._levels: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
+        self._buffer = BufferLength()
+        self._short: Opened | None = None  # what is being opened again, with a longer buffer
+        self._busy_s = 0.0  # when something was played last
         self._silent_from_s = 0.0  # up to then a reply was played, while there is no device
         self._came = asyncio.Event()
         self._begun = False
@@ -104,6 +115,7 @@ class CardSpeaker(QueuedSpeaker):
     async def use(self, wanted: str) -> None:
         """Another device. Raises DeviceError and keeps the old one."""
         await self._keeper.use(wanted, asyncio.get_running_loop().time())
+        self._buffer, self._short = BufferLength(), None
         self._came.set()
 
     async def aclose(self) -> None:
@@ -146,11 +158,23 @@ class CardSpeaker(QueuedSpeaker):
         """Of the stream that is open now, or of silence in its place: what was played since, to whom it concerns."""
         if self._keeper.stream is not self._stream:
             self._change(self._keeper.stream)
+        now_s = self._loop.time()
         if self._stream is not None:
             self._hear_along(self._stream.lane)
+            self._lengthen_if_dry(self._stream.lane, now_s)
+        elif self._keeper.lengthening:
+            self._silent_from_s = now_s
         else:
-            self._play_silently(self._loop.time())
+            self._play_silently(now_s)
         self._tell()
+
+    def _lengthen_if_dry(self, lane: PlayLane, now_s: float) -> None:
+        self._buffer.told(lane.underflows, now_s)
+        if not self._mixer.idle:
+            self._busy_s = now_s
+        if now_s - self._busy_s >= _QUIET_S and self._buffer.too_short:
+            self._short = self._keeper.opened
+            self._keeper.lengthen(self._buffer.lengthen())
 
     def _hear_along(self, lane: PlayLane) -> None:
         for block in lane.ring.take():
@@ -170,8 +194,23 @@ class CardSpeaker(QueuedSpeaker):
             if stream is None and lane.last_s:
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
+        if stream is not None:
+            self._buffer.opened(stream.opened.latency_ms, self._loop.time())
+            self._say_length(stream.opened)
         blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
         self._levels = deque(maxlen=blocks)
+
+    def _say_length(self, opened: Opened) -> None:
+        short, self._short = self._short, None
+        if short is None or short.device != opened.device:
+            return
+        often = f"ran dry {DRY_TIMES} times in {DRY_WITHIN_S:g} s, for this machine is busy"
+        holds, held = f"{opened.latency_ms:.0f} ms", f"{short.latency_ms:.0f}"
+        if opened.latency_ms > short.latency_ms:
+            what = f"Its buffer is {holds} now, not {held}: answers are heard later by that"
+        else:
+            what = f"Its buffer of {holds} grows no more: end what else runs here"
+        self._report(f'the loudspeaker "{opened.device}" {often}. {what}')
 
     def _play_silently(self, now_s: float) -> None:
         """Nobody must wait for a reply that cannot be heard."""

@@ -91,12 +91,14 @@ class Wish:
         wanted: See `pick`.
         rate_hz: Best at this rate; the stream says which it is.
         fresh: Look for new devices first.
+        buffer_ms: The least its buffer is to hold, where that is more than is usual for the device.
     """
 
     direction: Direction
     wanted: str
     rate_hz: int
     fresh: bool = False
+    buffer_ms: float = 0.0
 
 
 class CardLibrary(Protocol):

@@ -12,7 +12,7 @@ def started(library: Any, wish: Wish, device: Device, make: Make[L], *, rate_hz:
     manner = manner_of(device.host_api, device.name)
     inward = wish.direction == "input"
     block_ms = manner.input_block_ms if inward else manner.output_block_ms
-    latency_ms = manner.input_latency_ms if inward else manner.output_latency_ms
+    latency_ms = max(manner.input_latency_ms if inward else manner.output_latency_ms, wish.buffer_ms)
     lanes: list[L] = []  # there before the first callback, which comes with `start`
 
     def callback(data: Any, frames: int, times: Any, flags: Any) -> None:

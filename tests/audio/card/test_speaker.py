@@ -287,3 +287,105 @@ def test_an_end_said_late_leaves_the_chime_alone() -> None:
         assert room.played[-1][3]
 
     with_room(script)
+
+
+def flag(room: Room, times: int = 1) -> None:
+    """The card says that it had nothing to play."""
+    lane = room.portaudio.streams[0].lane
+    for _ in range(times):
+        lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
+
+
+async def run_dry(room: Room) -> None:
+    for _ in range(3):
+        flag(room)
+        await asyncio.sleep(0.2)
+
+
+def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_replies() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(1.2)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(24_000))
+        room.speaker.end("a")
+        await run_dry(room)
+        assert len(room.portaudio.opens) == 1  # not in the midst of a reply
+        await asyncio.sleep(1.2)
+        assert room.played[-1][1:4:2] == (24_000, True)
+        assert room.speaker.opened is not None
+        assert [wish.buffer_ms for wish in room.portaudio.opens] == [0.0, 40.0]
+        assert room.speaker.opened.latency_ms == 40.0
+        (said,) = room.said
+        assert '"desk" ran dry 3 times in 10 s' in said
+        assert "buffer is 40 ms now, not 20" in said
+        assert room.speaker.underflows == 3
+        # Lost and found again it keeps the length.
+        before = room.portaudio.devices
+        room.portaudio.unplug()
+        await asyncio.sleep(0.5)
+        room.portaudio.devices = before
+        await asyncio.sleep(5.0)
+        assert room.speaker.opened is not None
+        assert room.speaker.opened.latency_ms == 40.0
+        # Of another device nothing is known.
+        room.portaudio.devices = (device("desk", default=True), device("headset", index=1))
+        await room.speaker.use("headset")
+        assert room.speaker.opened.latency_ms == 20.0
+
+    with_room(script)
+
+
+@pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
+def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begins_s: float) -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(1.2)
+        room.portaudio.takes_s = 0.2
+        flag(room)
+        await asyncio.sleep(0.05)
+        flag(room)
+        await asyncio.sleep(0.05)
+        flag(room)
+        await asyncio.sleep(begins_s - 0.3)
+        at = len(room.blocks)
+        room.speaker.open("a")
+        await room.speaker.play("a", level(12_000))
+        room.speaker.end("a")
+        await asyncio.sleep(2.0)
+        assert room.speaker.opened is not None
+        assert room.speaker.opened.latency_ms == 40.0
+        assert room.speaker.silent_samples == 0
+        assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks[at:]) == 12_000
+        assert room.played[-1][1:4:2] == (12_000, True)
+        assert math.isfinite(room.played[-1][2])
+
+    with_room(script)
+
+
+def test_a_card_that_takes_no_longer_buffer_is_asked_once() -> None:
+    async def script(room: Room) -> None:
+        room.portaudio.most_ms = 20.0
+        await asyncio.sleep(1.2)
+        await run_dry(room)
+        await asyncio.sleep(2.0)
+        assert "its buffer of 20 ms grows no more" in room.said[0].lower()
+        await run_dry(room)
+        await asyncio.sleep(2.0)
+        assert (len(room.portaudio.opens), len(room.said)) == (2, 1)
+
+    with_room(script)
+
+
+def test_a_longer_buffer_that_is_refused_is_not_asked_for_again() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(1.2)
+        room.portaudio.refusing = DeviceError("too long")
+        await run_dry(room)
+        assert room.speaker.opened is None
+        room.portaudio.refusing = None
+        await asyncio.sleep(2.0)
+        assert room.speaker.opened is not None
+        assert [wish.buffer_ms for wish in room.portaudio.opens][:3] == [0.0, 40.0, 0.0]
+        assert room.speaker.opened.latency_ms == 20.0
+        assert room.said[0] == "too long"
+
+    with_room(script)

@@ -80,6 +80,8 @@ def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
         assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
         asked = stream.handle.asked
         assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
+        longer = await owner.portaudio.open(Wish("output", "", 24_000, buffer_ms=80.0), Written)
+        assert longer.handle.asked["latency"] == 0.08
         stream.handle.call(bytes(882), 441)
         assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
         speaker = await owner.portaudio.open(OUT, Written)

@@ -1,0 +1,76 @@
+"""When the loudspeaker's buffer is made longer, in virtual time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.card.buffer_length import DRY_TIMES, DRY_WITHIN_S, MOST_MS, STEADY_S, BufferLength
+
+
+def opened(holds_ms: float = 40.0) -> BufferLength:
+    buffer = BufferLength()
+    buffer.opened(holds_ms, 0.0)
+    return buffer
+
+
+def told(buffer: BufferLength, *at_s: float) -> BufferLength:
+    for count, now_s in enumerate(at_s, 1):
+        buffer.told(count, now_s)
+    return buffer
+
+
+@pytest.mark.parametrize(
+    ("at_s", "too_short"),
+    [
+        ((5.0, 6.0, 7.0), True),
+        ((5.0, 6.0), False),
+        ((5.0, 5.0 + DRY_WITHIN_S / 2, 5.0 + DRY_WITHIN_S), True),
+        ((5.0, 10.0, 5.1 + DRY_WITHIN_S), False),
+        ((5.0, 14.0, 16.0, 18.0), True),  # the first is long ago, the last three are near
+        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # how it was opened
+    ],
+)
+def test_often_within_a_short_time_is_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
+    assert told(opened(), *at_s).too_short is too_short
+
+
+def test_it_stays_so_until_there_is_time_for_it() -> None:
+    buffer = told(opened(), 5.0, 6.0, 7.0)
+    buffer.told(3, 100.0)
+    assert buffer.too_short
+    assert buffer.lengthen() == 80.0
+    assert not buffer.too_short
+    buffer.opened(80.0, 101.0)
+    assert not buffer.too_short
+    assert told(buffer, 105.0, 106.0, 107.0).too_short  # counted from nothing: it is another stream
+
+
+def test_one_that_does_not_grow_is_left_alone() -> None:
+    buffer = told(opened(), 5.0, 6.0, 7.0)
+    buffer.lengthen()
+    buffer.opened(46.0, 8.0)
+    assert not told(buffer, 15.0, 16.0, 17.0).too_short
+
+
+def test_one_that_was_lost_and_found_still_grows() -> None:
+    buffer = opened()
+    buffer.opened(40.0, 20.0)
+    assert told(buffer, 25.0, 26.0, 27.0).too_short
+
+
+@given(st.floats(1.0, 2 * MOST_MS), st.lists(st.floats(0.0, 30.0), max_size=60))
+def test_whatever_happens_it_never_shrinks_and_ends_at_the_most(holds_ms: float, pauses_s: list[float]) -> None:
+    buffer, now_s, count = BufferLength(), 0.0, 0
+    buffer.opened(holds_ms, now_s)
+    first_ms = holds_ms
+    for pause_s in pauses_s:
+        now_s, count = now_s + pause_s, count + 1
+        buffer.told(count, now_s)
+        if buffer.too_short:
+            asked_ms = buffer.lengthen()
+            assert holds_ms < asked_ms <= MOST_MS
+            holds_ms, count = asked_ms, 0
+            buffer.opened(holds_ms, now_s)
+            assert not buffer.too_short
+    assert first_ms <= holds_ms <= max(first_ms, MOST_MS)
+    assert len(pauses_s) >= DRY_TIMES or holds_ms == first_ms
