@@ -200,7 +200,7 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
     start(page)
     server.script.farewell = ("server_full", 1013)  # nobody is let in again for now
     reach(page, "reconnecting")
-    page.wait_for_function("window.repartee.talk.mouth.playing")
+    until(page, lambda: page.evaluate("window.repartee.talk.mouth.playing"), "sound")
     page.keyboard.press("Escape")
     server.script.farewell = None
     reach(page, "listening")
@@ -304,7 +304,7 @@ def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server
     reach(page, "hearing")
     page.focus("#push-to-talk")
     page.keyboard.up("Space")  # ends what began elsewhere, and works nothing
-    page.wait_for_function("!window.repartee.talk.held.down")
+    until(page, lambda: page.evaluate("!window.repartee.talk.held.down"), "the key is up")
     assert page.is_checked("#push-to-talk")
     page.keyboard.press("Space")
     assert not page.is_checked("#push-to-talk")

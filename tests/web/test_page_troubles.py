@@ -119,17 +119,21 @@ def test_a_microphone_that_is_granted_after_stop_is_given_back(page: Page, serve
             };
         });""")
     open_and_start(page, server)
-    page.wait_for_function("Boolean(window.grant)")
+    until(page, lambda: page.evaluate("Boolean(window.grant)"), "a microphone is asked for")
     if running:
         page.evaluate("grant()")
         page.wait_for_selector("body[data-phase=listening]")
         page.click("#settings-open")
         page.click("#noiseSuppression")
-        page.wait_for_function("Boolean(window.grant)")
+        until(page, lambda: page.evaluate("Boolean(window.grant)"), "a microphone is asked for")
     page.click("#start")
     page.wait_for_selector("body[data-phase=idle]")
     page.evaluate("grant()")
-    page.wait_for_function("given.every((stream) => stream.getTracks()[0].readyState === 'ended')")
+    until(
+        page,
+        lambda: page.evaluate("given.every((stream) => stream.getTracks()[0].readyState === 'ended')"),
+        "it is given back",
+    )
     page.wait_for_timeout(200)
     assert page.get_attribute("body", "data-phase") == "idle"
     assert page.locator(".notice").count() == 0
