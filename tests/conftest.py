@@ -37,8 +37,9 @@ _metronome: list[Metronome] = []
 """One, from the first test in real time on."""
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: who collects garbage within a test need not look at all of it, a third of a second."""
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_there_stays() -> None:
+    """Who collects garbage within a test need not look at all that was made before its file: a third of a second."""
     gc.collect()
     gc.freeze()
 
