@@ -33,7 +33,7 @@ class BufferLength:
         self._grows = True
 
     def opened(self, holds_ms: float, now_s: float) -> None:
-        """A stream is open, and says how long its buffer is."""
+        """A stream is open, and says how long its buffer is: 0.0 where it does not know, and then it is left alone."""
         if self._asked:
             self._asked, self._grows = False, holds_ms >= GROWN * self._holds_ms
         self._holds_ms, self._opened_s, self._underflows = holds_ms, now_s, 0
@@ -49,7 +49,7 @@ class BufferLength:
     @property
     def too_short(self) -> bool:
         """Whether a longer one is worth what it costs; from then on, until it is opened again."""
-        return self._dry and self._grows and self._holds_ms < MOST_MS
+        return self._dry and self._grows and 0.0 < self._holds_ms < MOST_MS
 
     def lengthen(self) -> float:
         """What to ask for in its place, milliseconds: twice of what it holds."""

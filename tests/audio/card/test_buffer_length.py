@@ -52,6 +52,11 @@ def test_one_that_does_not_grow_is_left_alone() -> None:
     assert not told(buffer, 15.0, 16.0, 17.0).too_short
 
 
+@pytest.mark.parametrize("holds_ms", [0.0, MOST_MS])
+def test_one_that_says_nothing_or_is_as_long_as_can_be_is_left_alone(holds_ms: float) -> None:
+    assert not told(opened(holds_ms), 5.0, 6.0, 7.0).too_short
+
+
 def test_one_that_was_lost_and_found_still_grows() -> None:
     buffer = opened()
     buffer.opened(40.0, 20.0)
