@@ -32,12 +32,17 @@ class BufferLength:
         self._asked = False  # for a longer one, and not opened since
         self._grows = True
 
-    def opened(self, holds_ms: float, now_s: float) -> None:
-        """A stream is open, and says how long its buffer is: 0.0 where it does not know, and then it is left alone."""
-        if self._asked:
-            self._asked, self._grows = False, holds_ms >= GROWN * self._holds_ms
+    def opened(self, holds_ms: float, now_s: float) -> bool:
+        """A stream is open, and says how long its buffer is: 0.0 where it does not know, and then it is left alone.
+
+        Returns whether a longer one had been asked for.
+        """
+        asked, self._asked = self._asked, False
+        if asked:
+            self._grows = holds_ms >= GROWN * self._holds_ms
         self._holds_ms, self._opened_s, self._underflows = holds_ms, now_s, 0
         self._forget()
+        return asked
 
     def told(self, underflows: int, now_s: float) -> None:
         """How often the open stream has run dry by now."""

@@ -192,6 +192,7 @@ class CardKeeper(Generic[L]):
                 return  # ALSA lists only what can be opened, and ours is in use
             default = pick(found, "", self._direction)
             if default.full_name != own:
+                self._buffer_ms = 0.0  # of the one that is left
                 self._reopen(stream, self._wish(fresh=True))
 
     def _reopen(self, stream: CardStream[L], wish: Wish) -> None:

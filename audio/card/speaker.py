@@ -78,7 +78,7 @@ class CardSpeaker(QueuedSpeaker):
         self._levels: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
         self._buffer = BufferLength()
-        self._short: Opened | None = None  # what is being opened again, with a longer buffer
+        self._opened: Opened | None = None  # what was opened last
         self._busy_s = 0.0  # when something was played last
         self._silent_from_s = 0.0  # up to then a reply was played, while there is no device
         self._came = asyncio.Event()
@@ -115,7 +115,6 @@ class CardSpeaker(QueuedSpeaker):
     async def use(self, wanted: str) -> None:
         """Another device. Raises DeviceError and keeps the old one."""
         await self._keeper.use(wanted, asyncio.get_running_loop().time())
-        self._buffer, self._short = BufferLength(), None
         self._came.set()
 
     async def aclose(self) -> None:
@@ -173,7 +172,6 @@ class CardSpeaker(QueuedSpeaker):
         if not self._mixer.idle:
             self._busy_s = now_s
         if now_s - self._busy_s >= _QUIET_S and self._buffer.too_short:
-            self._short = self._keeper.opened
             self._keeper.lengthen(self._buffer.lengthen())
 
     def _hear_along(self, lane: PlayLane) -> None:
@@ -195,18 +193,19 @@ class CardSpeaker(QueuedSpeaker):
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
         if stream is not None:
-            self._buffer.opened(stream.opened.latency_ms, self._loop.time())
-            self._say_length(stream.opened)
+            self._note_length(stream.opened)
         blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
         self._levels = deque(maxlen=blocks)
 
-    def _say_length(self, opened: Opened) -> None:
-        short, self._short = self._short, None
-        if short is None or short.device != opened.device:
+    def _note_length(self, opened: Opened) -> None:
+        before, self._opened = self._opened, opened
+        if before is None or before.device != opened.device:
+            self._buffer = BufferLength()
+        if not self._buffer.opened(opened.latency_ms, self._loop.time()) or before is None:
             return
         often = f"ran dry {DRY_TIMES} times in {DRY_WITHIN_S:g} s, for this machine is busy"
-        holds, held = f"{opened.latency_ms:.0f} ms", f"{short.latency_ms:.0f}"
-        if opened.latency_ms > short.latency_ms:
+        holds, held = f"{opened.latency_ms:.0f} ms", f"{before.latency_ms:.0f}"
+        if opened.latency_ms > before.latency_ms:
             what = f"Its buffer is {holds} now, not {held}: answers are heard later by that"
         else:
             what = f"Its buffer of {holds} grows no more: end what else runs here"

@@ -335,6 +335,24 @@ def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_r
     with_room(script)
 
 
+def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
+    async def script(room: Room) -> None:
+        await asyncio.sleep(1.2)
+        await run_dry(room)
+        await asyncio.sleep(0.5)
+        assert room.speaker.opened is not None
+        assert room.speaker.opened.latency_ms == 40.0
+        room.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
+        await asyncio.sleep(4.0)
+        assert (room.speaker.opened.device, room.speaker.opened.latency_ms) == ("headset", 20.0)
+        assert len(room.said) == 2  # longer, and another device: not that it grows no more
+        await run_dry(room)
+        await asyncio.sleep(0.5)
+        assert room.speaker.opened.latency_ms == 40.0
+
+    with_room(script)
+
+
 @pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
 def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begins_s: float) -> None:
     async def script(room: Room) -> None:
