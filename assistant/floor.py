@@ -66,6 +66,7 @@ class FloorState:
         turn: The one that is open.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
+        cut_at: So, because the client said so in the midst of it, or in silence.
         announcements: Waiting until nobody speaks.
         goes_on_at: When the rest of the last reply is to be said, if nobody speaks: what cut it was nothing.
     """
@@ -73,6 +74,7 @@ class FloorState:
     turn: OpenTurn | None = None
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
+    cut_at: Samples | None = None
     announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on_at: Samples | None = None
     _turns_so_far: int = 0
@@ -90,6 +92,11 @@ class FloorState:
         """Voice that began before this is answered, or was nothing."""
         self.used_until = max(self.used_until, until)
 
+    def cut_here(self, at: Samples) -> None:
+        """The client says so: what was said up to here is one thing, and what goes on another."""
+        self.used(at)
+        self.cut_at = self.used_until
+
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         """What is to be listened to, of speech that began there."""
         return SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
@@ -105,21 +112,32 @@ class FloorState:
         """Where speech began that belongs to no turn yet; None where nobody speaks."""
         if not voicing.speaking or voicing.edge >= self.used_until:
             return voicing.edge if voicing.speaking else None
-        # Where the client ends turns it may cut speech in two: what goes on behind the cut is the next one.
-        cut = settings.manual and not settings.held and voicing.fading is None
+        # Where the client may cut speech in two, what goes on behind the cut is the next one.
+        client = settings.manual or (settings.by_client and self.cut_at == self.used_until)
+        cut = client and not settings.held and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
     def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
         """Somebody begins to speak."""
         segment = self.segment_at(onset, settings)
-        started = self._open(segment, onset, onset, settings)
-        return (OpenSegment(segment, onset), *started)
+        self._open(self.next_turn(), segment, onset, onset, settings)
+        return (OpenSegment(segment, onset), Started(self._turns_so_far, onset))
 
-    def _open(self, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings) -> Effects:
-        self.turn = OpenTurn(self.next_turn(), segment, onset, speech_end)
+    def _open(
+        self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
+    ) -> None:
+        self.turn = OpenTurn(number, segment, onset, speech_end)
         self.turn.answered = settings.answers and not settings.manual
         self.turn.cut, self.goes_on_at = self.goes_on_at is not None, None
-        return (Started(self.turn.number, onset),)
+
+    def configured(self, settings: TurnSettings) -> Effects:
+        """Whether a turn that is not over is answered, as the client may have said otherwise since it began."""
+        turn = self.turn
+        answered = settings.answers and not settings.manual
+        if turn is None or turn.endpoint is not None or turn.owed or turn.answered == answered:
+            return ()
+        turn.answered = answered
+        return turn.drop_attempts("went on")
 
     def commit_if_ready(self, turn: OpenTurn, at: Samples) -> Effects:
         """The turn is over: answer it, or take it down, if its words are known."""
@@ -171,6 +189,8 @@ class FloorState:
     def take(self, reply: FloorReply, challenge: Challenge, at: Samples, settings: TurnSettings) -> Effects:
         """Who speaks into the reply has the floor: their turn goes on if nothing was heard of it, else a new one."""
         self.reply = None
+        if challenge.turn is not None:
+            return (Interrupt(reply.reply), *self.hand_over(challenge, settings))
         if reply.words_heard == 0:
             effect: Effect = Retract(reply.reply)
             self._announce_again(reply)
@@ -189,12 +209,23 @@ class FloorState:
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
         """The reply is over; whoever spoke into it has the floor."""
         self.reply = None
-        return self._open(challenge.segment, challenge.onset, challenge.speech_end, settings)
+        number = self.next_turn() if challenge.turn is None else challenge.turn
+        self._open(number, challenge.segment, challenge.onset, challenge.speech_end, settings)
+        return (Started(number, challenge.onset),) if challenge.turn is None else ()
 
-    def forgive(self, reply: FloorReply, until: Samples) -> Effects:
-        """The voice into the reply was nothing."""
+    def keep(self, challenge: Challenge) -> Effects:
+        """What is said into the reply does not interrupt it, and is a turn behind it."""
+        challenge.kept, challenge.turn = True, self.next_turn()
+        return (Started(challenge.turn, challenge.onset),)
+
+    def forgive(self, reply: FloorReply, until: Samples, *, at: Samples | None = None) -> Effects:
+        """The voice into the reply was nothing; `at`: is to be, since then."""
+        challenge = reply.challenge
         self.used(until)
-        return reply.forgiven()
+        nothing: Effects = ()
+        if challenge is not None and challenge.turn is not None and at is not None:
+            nothing = (NothingSaid(challenge.turn, at, challenge.speech_end, "cleared"),)
+        return (*reply.forgiven(), *nothing)
 
     def cut(self, reply: FloorReply, why: Literal["requested", "client"]) -> Effects:
         """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""

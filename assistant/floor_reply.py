@@ -17,8 +17,9 @@ class Challenge:
     """Voice during a reply, not yet decided.
 
     Attributes:
-        kept: It was a turn already when somebody asked for this reply, by typing: its words are a turn behind it, and
-            what goes on of it interrupts nothing. Voice that begins anew may.
+        kept: It was a turn already when somebody asked for this reply, by typing, or it may not interrupt: its words
+            are a turn behind it, and what goes on of it interrupts nothing. Voice that begins anew may, if any may.
+        turn: The number of that turn, where it was told already that it began.
         speech_end: Should nothing more come.
         backchannel: As far as its words are known, it only shows that somebody listens.
         sure_ms: How much of it was surely voice.
@@ -31,6 +32,7 @@ class Challenge:
     ducked: bool = False
     sure_ms: float = 0.0
     kept: bool = False
+    turn: int | None = None
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""

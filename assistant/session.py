@@ -395,5 +395,6 @@ class Session:
         return max(self._at, clock.to_position(self._now_s())) if clock.running else self._at
 
     def _clocked(self, position: Samples) -> float:
-        """Loop time of a position on the microphone's line."""
-        return self.microphone.clock.to_loop_s(position)
+        """Loop time of a position on the microphone's line; before its first sound: now."""
+        clock = self.microphone.clock
+        return clock.to_loop_s(position) if clock.running else self._now_s()

@@ -24,6 +24,8 @@ class TurnSettings:
         held: A key is held while one speaks: as `manual`, but a turn is answered at its end, and prepared for before.
         answers: Turns are answered; else their words are taken down, and the client asks for an answer or does not.
         interruptible: Voice during a reply can take the floor.
+        by_client: A client does what turn taking does not: it may cut speech in two, and what goes on behind the cut is
+            another turn; and it may interrupt a reply where voice may not: what is said into one is a turn behind it.
     """
 
     hangover_ms: float = 400.0
@@ -38,3 +40,4 @@ class TurnSettings:
     held: bool = False
     answers: bool = True
     interruptible: bool = True
+    by_client: bool = False

@@ -101,8 +101,12 @@ class Turns:
     def _interruptible(self) -> bool:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held
 
-    def tell(self, event: Event) -> Effects:  # noqa: C901, PLR0911, PLR0912 - one return for each kind of event
+    def tell(self, event: Event) -> Effects:
         """Take one event, in order of time; the effects are to be performed at once and in order."""
+        configured = self._state.configured(self.settings)
+        return (*configured, *self._told(event))
+
+    def _told(self, event: Event) -> Effects:  # noqa: C901, PLR0911, PLR0912 - one return for each kind of event
         match event:
             case Heard():
                 return self._heard(event.at, event.voicing)
@@ -256,7 +260,8 @@ class Turns:
             return self._heard_beside(reply, challenge, at, voicing)
         # Where the client ends turns it may still submit what was said meanwhile.
         if not self._interruptible and (voicing.speaking or settings.manual or settings.held):
-            return self._watch_reply(reply, at)
+            kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
+            return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
         if not voicing.speaking:
             return self._state.forgive(reply, voicing.edge)
         return self._state.take(reply, challenge, at, settings) if challenge.is_sure(voicing, settings) else ()
@@ -351,7 +356,7 @@ class Turns:
         if reply is not None and reply.challenge is not None:
             effects = (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         turn = state.turn
-        state.used(at)
+        state.cut_here(at)
         self._pressed_at = None
         if turn is None and self.settings.held:
             return ()
@@ -371,10 +376,10 @@ class Turns:
 
     def _cleared(self, at: Samples) -> Effects:
         state, turn, reply = self._state, self._state.turn, self._state.reply
-        state.used(at)
+        state.cut_here(at)
         self._pressed_at = None
         if reply is not None and reply.challenge is not None:
-            return state.forgive(reply, at)
+            return state.forgive(reply, at, at=at)
         if turn is None or turn.endpoint is not None:
             return ()
         return state.give_up(turn, at, "cleared")

@@ -320,6 +320,7 @@ def _decoded(command: Append) -> Pcm:
 
 def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:
     """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
+    base = replace(base, by_client=True)
     least_ms = config.extensions.interrupt_after_ms
     if least_ms is not None:
         base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(least_ms)))

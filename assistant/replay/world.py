@@ -237,8 +237,8 @@ class _World:
         self._later(at, lambda: self._come(Transcribed(self.now, reply, words)))
 
     def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
-        """They are worth a word only where somebody still waits for them."""
-        if made_up.reply not in self.dropped:
+        """They are worth a word only where somebody still waits for them, and in the turn at hand."""
+        if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
         return made_up
 

@@ -929,6 +929,104 @@ def test_a_reply_that_may_not_be_interrupted_plays_on() -> None:
     assert scene.turns.floor is Floor.REPLY
 
 
+def test_what_is_said_into_a_reply_that_only_the_client_interrupts_is_a_turn_behind_it() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(words_heard=3, audible=True)
+    began = scene.now_ms
+    assert [type(effect) for effect in scene.voice(200)] == [OpenSegment]
+    assert scene.voice(200) == (Started(2, at(began)),), "which the client is told, to interrupt it or not"
+    assert scene.silence(2000) == ()
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (), "the turn has begun already"
+    assert [type(effect) for effect in scene.silence(20)] == [Transcribe, Endpoint]
+    second = ReplyId(2, 1)
+    assert scene.transcribed(second, "and then")[:2] == (
+        Prepare(second, "and then", "and then"),
+        Commit(second, "and then", "and then", at(began + 400)),
+    )
+
+
+def test_a_cough_into_a_reply_that_only_the_client_interrupts_is_nothing() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(words_heard=3, audible=True)
+    scene.effects.clear()
+    scene.voice(200)
+    scene.silence(200)
+    assert [type(effect) for effect in scene.effects] == [OpenSegment, DiscardSegment]
+
+
+def test_a_client_that_interrupts_hears_on_what_was_begun_into_the_reply() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(words_heard=3, audible=True)
+    scene.voice(400)
+    assert scene.tell(Cancelled(at(scene.now_ms))) == (Interrupt(FIRST, "client"),)
+    scene.voice(400)
+    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
+
+
+def test_what_was_begun_into_such_a_reply_is_over_when_it_is_cleared() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(words_heard=3, audible=True)
+    began = scene.now_ms
+    scene.voice(400)
+    end = at(scene.now_ms)
+    assert scene.tell(Cleared(end)) == (
+        DiscardSegment(SegmentId(at(began - 300)), 1),
+        NothingSaid(2, end, end, "cleared"),
+    )
+    assert scene.turns.floor is Floor.REPLY
+
+
+def test_what_was_begun_into_such_a_reply_interrupts_it_anew_where_it_may_by_now() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(words_heard=3, audible=True)
+    scene.voice(400)
+    scene.silence(400)
+    scene.turns.settings = TurnSettings(by_client=True)
+    assert scene.voice(400)[-1] == Interrupt(FIRST)
+    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
+
+
+@pytest.mark.parametrize("cut", [Cleared, Submitted])
+def test_speech_goes_on_behind_a_cut_also_where_silence_ends_turns(cut: Callable[[Samples], Event]) -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.voice(1000)
+    scene.tell(cut(at(1000)))
+    if cut is Submitted:
+        scene.transcribed(FIRST, "")
+    scene.effects.clear()
+    scene.voice(1000)
+    assert scene.effects == [OpenSegment(SegmentId(at(1000)), at(1000)), Started(2, at(1000))]
+    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
+
+
+def test_voice_that_was_too_long_does_not_begin_again_because_a_client_may_cut_it() -> None:
+    scene = Scene(TurnSettings(by_client=True, max_turn_s=1.0))
+    scene.voice(1000)
+    scene.transcribed(FIRST, "")
+    scene.effects.clear()
+    scene.voice(2000)
+    assert scene.effects == []
+
+
+def test_a_turn_in_which_turn_detection_is_switched_off_is_not_answered_unasked() -> None:
+    scene = Scene(TurnSettings(speculate_after_ms=100, by_client=True))
+    scene.voice(500)
+    scene.silence(120)
+    scene.transcribed(FIRST, "hello")
+    scene.turns.settings = TurnSettings(manual=True, by_client=True)
+    assert scene.silence(20) == (Drop(FIRST, "went on"),)
+    scene.tell(Submitted(at(scene.now_ms)))
+    assert scene.transcribed(ReplyId(1, 2), "hello")[0] == TakeDown(1, "hello", "hello", at(500))
+
+
+def test_a_turn_in_which_turn_detection_is_switched_on_is_answered() -> None:
+    scene = Scene(TurnSettings(manual=True, by_client=True))
+    scene.voice(500)
+    scene.turns.settings = TurnSettings(by_client=True)
+    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
+    assert scene.transcribed(FIRST, "hello")[1] == Commit(FIRST, "hello", "hello", at(500))
+
+
 def test_what_is_cleared_was_never_said() -> None:
     scene = Scene()
     scene.voice(500)
@@ -1198,7 +1296,7 @@ hangovers = st.integers(100, 1500)
     client=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(CLIENT)), max_size=6),
     rings=st.lists(st.integers(0, 600), max_size=2),
     max_turn_s=st.sampled_from([1.0, 30.0]),
-    ends=st.sampled_from(["silence", "manual", "held"]),
+    ends=st.sampled_from(["silence", "client", "manual", "held"]),
     answers=st.booleans(),
     interruptible=st.booleans(),
     hold=st.integers(0, 5),
@@ -1238,6 +1336,7 @@ def test_whatever_happens(
         held=ends == "held",
         answers=answers,
         interruptible=interruptible,
+        by_client=ends in {"client", "manual"},
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     world = World(Turns(config), stt_delays_ms, lengths_ms, texts, voids, TalkKey() if ends == "held" else None)

@@ -262,13 +262,14 @@ def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
     """What `repartee serve` is told with turn.profile and turn.hangover_ms = 1500."""
     stage = Stage(base=TurnSettings(hangover_ms=1500), profile=profile)
     stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
-    assert stage.session.turns.settings == stage.base
+    as_set = replace(stage.base, by_client=True)
+    assert stage.session.turns.settings == as_set
     stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad(eagerness)))
     asked = {"low": "patient", "medium": "balanced", "high": "eager", "auto": profile}[eagerness]
-    assert (stage.session.turns.settings == stage.base) == (asked == profile)
+    assert (stage.session.turns.settings == as_set) == (asked == profile)
 
 
-def test_speech_that_may_not_interrupt_is_heard_and_forgotten() -> None:
+def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await stage.says_something()
@@ -277,10 +278,73 @@ def test_speech_that_may_not_interrupt_is_heard_and_forgotten() -> None:
         await stage.sound(600, loud=True)
         await stage.sound(5000, loud=False)
 
-    stage = perform(scene, Stage((LONG,)))
-    assert [response["status"] for response in stage.done] == ["completed"]
-    assert stage.sound_ms() == len(LONG.split()) * 200
+    stage = perform(scene, Stage((LONG, "Fine.")))
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert stage.sound_ms() == len(LONG.split()) * 200 + 200
     assert stage.events("conversation.item.truncated") == []
+    told = [kind for kind in stage.kinds if kind.startswith("input_audio_buffer.") or kind == "response.done"]
+    assert told == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "input_audio_buffer.speech_started",  # at once, so that the client may interrupt
+        "response.done",
+        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed", "response.done",
+    ]  # fmt: skip
+    items = [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")]
+    assert [event["item_id"] for event in stage.events("input_audio_buffer.committed")] == items
+
+
+def test_a_client_that_interrupts_by_itself_is_heard_on() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(400, loud=True)
+        assert len(stage.events("input_audio_buffer.speech_started")) == 2
+        await stage.send("response.cancel")
+        await stage.sound(400, loud=True)
+        await stage.sound(3000, loud=False)
+
+    stage = perform(scene, Stage((LONG, "Fine.")))
+    assert [response["status"] for response in stage.done] == ["cancelled", "completed"]
+    assert len(stage.events("input_audio_buffer.committed")) == 2
+
+
+@pytest.mark.parametrize("cut", ["input_audio_buffer.clear", "input_audio_buffer.commit"])
+def test_speech_that_goes_on_behind_a_cut_is_another_turn(cut: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
+        await stage.sound(600, loud=True)
+        await stage.send(cut)
+        await stage.sound(1000, loud=True)
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene)
+    started = [event["audio_start_ms"] for event in stage.events("input_audio_buffer.speech_started")]
+    stopped = [event["audio_end_ms"] for event in stage.events("input_audio_buffer.speech_stopped")]
+    assert len(started) == len(stopped) == 2
+    assert started[1] == stopped[0]
+    assert len(stage.events("input_audio_buffer.committed")) == (2 if cut.endswith("commit") else 1)
+
+
+def test_whether_a_turn_is_answered_is_asked_when_it_ends() -> None:
+    """Turn detection is switched in the midst of speech."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(300, loud=True)
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad"}}})
+        await stage.sound(300, loud=True)
+        await stage.sound(1000, loud=False)
+        await stage.until("response.done")
+        await stage.sound(300, loud=True)
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.send("input_audio_buffer.commit")
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene, Stage(("Fine.", "Nobody asked.")))
+    assert len(stage.events("input_audio_buffer.committed")) == 2
+    assert [response["status"] for response in stage.done] == ["completed"]
 
 
 def test_turns_may_be_left_for_the_client_to_answer() -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from real_time import Hold
 from rehearsal import (
@@ -151,6 +151,7 @@ SETTINGS = st.builds(
     patience=st.sampled_from([None, EAGER, BALANCED, PATIENT]),
     answers=st.sampled_from([True, True, False]),
     interruptible=st.sampled_from([True, True, False]),
+    by_client=st.booleans(),
 )
 
 
@@ -204,9 +205,14 @@ def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
     return Hold(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
 
 
+# A cough into the rest of a reply that another cough had cut: no words are made up for it.
+COUGHS = [Says(460, 560, "what time is it"), Says(960, 1260, ""), Says(2760, 2860, "")]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 @settings(max_examples=15, phases=PHASES)
+@example(COUGHS, TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
     with overheard() as then:

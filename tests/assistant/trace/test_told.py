@@ -259,6 +259,7 @@ RANDOM_SETTINGS = st.builds(
     held=st.booleans(),
     answers=st.booleans(),
     interruptible=st.booleans(),
+    by_client=st.booleans(),
 )
 
 
