@@ -140,6 +140,7 @@ async def served(workshop: Workshop) -> AsyncGenerator[Served]:
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
         resumable=connections.resumable,
+        make_room=connections.make_room,
     )
     gatekeeper = Gatekeeper("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -46,11 +46,16 @@ REFILL_TRIES = 20
 
 @dataclass(slots=True)
 class _Conversation:
-    """A talk and the line it has now."""
+    """A talk and the line it has now.
+
+    Attributes:
+        lost_s: When its last line was lost, by the loop's clock.
+    """
 
     talk: Talk
     token: str
     line: Line | None = None
+    lost_s: float = 0.0
     has_line: asyncio.Event = field(default_factory=asyncio.Event)
     over: bool = False
 
@@ -68,6 +73,18 @@ class Connections:
     def resumable(self, token: str) -> bool:
         """Whether a conversation with this token waits for its client."""
         return token in self._conversations
+
+    @property
+    def waiting(self) -> tuple[_Conversation, ...]:
+        """Those whose clients are gone and may come back."""
+        return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
+
+    def make_room(self) -> None:
+        """Somebody finds no seat: the conversation whose client has been gone for longest does not wait for it."""
+        if self.waiting:
+            longest = min(self.waiting, key=lambda one: one.lost_s)
+            longest.over = True
+            longest.has_line.set()
 
     async def converse(self, websocket: WebSocket) -> None:
         """Hold a conversation on an accepted socket, or go on with one."""
@@ -212,6 +229,7 @@ class Connections:
         finally:
             if conversation.line is line:
                 conversation.line = None
+                conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_line.clear()
                 # Whoever was told that the session is over does not come back for it.
                 conversation.over = conversation.over or line.left or broke_off

@@ -13,7 +13,7 @@ from web.connection import Connections
 from web.hall import EngineHall
 from web.health import Hall
 from web.metrics import Metrics
-from web.reception import Converse, never_resumable
+from web.reception import Converse, never_resumable, no_room
 from web.trace_stream import TraceStream
 
 _log = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ class House:
         hall: The engines.
         converse: What happens on a connection.
         resumable: Whether a conversation with this token waits for its client to come back.
+        make_room: Ends a conversation that waits so: somebody else needs its seat.
         errands: What runs as long as the server does.
         traces: Who follows its turns.
     """
@@ -34,6 +35,7 @@ class House:
     hall: Hall
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
+    make_room: Callable[[], None] = no_room
     errands: tuple[Errand, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
 
@@ -47,7 +49,7 @@ def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics)
     workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EngineHall(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
-    house = House(hall, connections.converse, connections.resumable, traces=connections.traces)
+    house = House(hall, connections.converse, connections.resumable, connections.make_room, traces=connections.traces)
     if export is None:
         return house
     metrics.watch_export(lambda: export.dropped)

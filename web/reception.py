@@ -38,6 +38,10 @@ def never_resumable(_token: str) -> bool:
     return False
 
 
+def no_room() -> None:
+    """Where none can be made."""
+
+
 class Reception:
     """Lets connections in, one call each, and sees them out. An ASGI endpoint."""
 
@@ -51,6 +55,7 @@ class Reception:
         max_session_s: float,
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = never_resumable,
+        make_room: Callable[[], None] = no_room,
     ) -> None:
         """For sessions in this hall.
 
@@ -62,6 +67,7 @@ class Reception:
             max_session_s: Longest stay.
             idle_timeout_s: Longest stay without a message from the client; 0: no such limit.
             resumable: Whether a conversation with this token waits for its client to come back.
+            make_room: Ends one that waits so, if there is one: somebody who is here needs its seat.
         """
         self._converse = converse
         self._hall = hall
@@ -70,6 +76,7 @@ class Reception:
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
         self._resumable = resumable
+        self._make_room = make_room
         self._stays: set[_Stay] = set()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -118,6 +125,8 @@ class Reception:
     async def _admit(self, *, resuming: bool) -> Farewell | None:
         """Take a seat, waiting for one for a moment, or tell why there is none."""
         farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+        if farewell is not None and farewell.code == FULL:
+            self._make_room()
         with suppress(TimeoutError):
             async with asyncio.timeout(SEAT_TIMEOUT_S):
                 while farewell is not None and farewell.code == FULL:

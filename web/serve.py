@@ -104,6 +104,7 @@ async def serve(
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
             resumable=house.resumable,
+            make_room=house.make_room,
         )
         welcome = Welcome(console, house.hall)
         failures: list[Exception] = []

@@ -112,6 +112,24 @@ def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
     run(main())
 
 
+def test_who_is_here_gets_the_seat_of_whoever_has_been_gone_for_longest(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.max_sessions=2")) as server:
+            async with calling(server) as first, calling(server) as second:
+                second.lose()
+                await eventually(lambda: len(server.connections.waiting) == 1)
+                first.lose()
+                await eventually(lambda: len(server.connections.waiting) == 2)
+            watch = Stopwatch()
+            async with calling(server) as third:
+                assert watch.undisturbed_s < 2, "a minute is what a client may stay away"
+                assert third.events[0]["type"] == "session.created"
+                assert server.connections.resumable(first.token)
+                assert not server.connections.resumable(second.token)
+
+    run(main())
+
+
 # ---- a client that leaves ----
 
 
