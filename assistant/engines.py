@@ -43,7 +43,7 @@ class Engines:
         deeds: What answers do besides being spoken.
         turn_end: Judges whether a turn is over; None: nobody does.
         listener: Smart Turn, for the judge; None where it is not at hand.
-        understands: Whether words are, whole, a sentence that needs no model.
+        understands: Whether words are, whole, a sentence that a skill understands, whoever answers it.
         warm: Opens the model's connections, or keeps them open; None: it has none.
         say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
         tools: What the model may call; None: nothing but a client's functions.

@@ -63,7 +63,7 @@ class Judge:
     Attributes:
         estimator: Makes a probability of the evidence.
         listener: Smart Turn; None where it is not at hand.
-        understands: Whether words are, whole, a sentence that needs no model.
+        understands: Whether words are, whole, a sentence that a skill understands, whoever answers it.
         reads: The words are of a language whose grammar the estimate knows.
         told: Hears every estimate.
         complain: Told what goes wrong, in one sentence.

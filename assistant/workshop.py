@@ -208,7 +208,7 @@ class Workshop:
         return reads(self.settings)
 
     def _understands(self, text: str) -> bool:
-        """Whether the words are, whole, a sentence that needs no model."""
+        """Whether the words are, whole, a sentence that a skill understands, whoever answers it."""
         return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
 
     # ---- speech to text ----

@@ -155,11 +155,13 @@ class Answer:
         text: One to three sentences.
         skill: Which skill answered: "time", "date", "arithmetic", ...
         effect: What is to be done when the turn is committed, and not before; None for most answers.
+        missing: Whether it only says what nothing here can do: a model may know better.
     """
 
     text: str
     skill: str
     effect: SkillEffect | None = None
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

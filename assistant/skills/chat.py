@@ -28,6 +28,7 @@ class Asking:
         language: Of the conversation, as a BCP 47 tag.
         running: The timers and alarms that are set, asked once per answer.
         rng: Where coins and dice get their luck.
+        alone: Whether nobody else could do what is missing here, so that this is said.
     """
 
     def __init__(
@@ -37,12 +38,15 @@ class Asking:
         language: str,
         running: Callable[[], Running],
         rng: random.Random,
+        *,
+        alone: bool,
     ) -> None:
         self._skills = skills
         self._now = now
         self._language = language
         self._running = running
         self._rng = rng
+        self._alone = alone
         self._latest: tuple[Sequence[Message], Answer | None] | None = None
 
     async def load(self) -> None:
@@ -56,6 +60,8 @@ class Asking:
         # What a client's function returned is for the model that called it.
         said = messages[-1].content if messages and messages[-1].role == "user" else None
         answer = None if said is None else self._skills.answer(said, self._context(messages))
+        if answer is not None and answer.missing and not self._alone:
+            answer = None  # a model may have a tool for it
         self._latest = (messages, answer)
         return answer
 
@@ -95,7 +101,7 @@ class SkillsChat:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom())
+        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=True)
 
     @property
     def detail(self) -> str:
@@ -124,7 +130,7 @@ class SkillsFirst:
 
     Args:
         skills: Shared between conversations.
-        model: Answers what no skill understands.
+        model: Answers what no skill understands, and what the skills could only refuse: it may have tools.
         now: The local time with its zone, asked once per answer.
         language: Of the conversation, as a BCP 47 tag.
         running: The timers and alarms that are set, asked once per answer.
@@ -143,7 +149,7 @@ class SkillsFirst:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom())
+        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=False)
         self._model = model
 
     @property

@@ -31,6 +31,7 @@ class Found:
         said: The words behind each of those values.
         numbers: Values of its number slots, by slot.
         answer: The fixed answer that stands beside the template, if one does.
+        missing: Whether it only says what nothing here can do.
     """
 
     intent: str
@@ -38,6 +39,7 @@ class Found:
     said: dict[str, str]
     numbers: dict[str, Fraction]
     answer: str | None
+    missing: bool
 
 
 def load_intents(language: Language) -> Intents:
@@ -122,5 +124,6 @@ def _found(result: RecognizeResult, found_numbers: tuple[Fraction, ...]) -> Foun
             numbers[entity.name] = found_numbers[entity.value]
         else:
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
-    answer = (result.intent_metadata or {}).get("answer")
-    return Found(result.intent.name, values, said, numbers, None if answer is None else str(answer))
+    beside = result.intent_metadata or {}
+    answer = str(beside["answer"]) if "answer" in beside else None
+    return Found(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")))

@@ -39,6 +39,7 @@ class Match:
 
     skill: str
     reply: Reply
+    missing: bool = False
 
 
 def no_model_answer(text: str, language: str = "en") -> str:
@@ -74,7 +75,7 @@ class _Tables:
         if found is None:
             return None
         if found.answer is not None:
-            return Match(found.intent, _always(found.answer))
+            return Match(found.intent, _always(found.answer), found.missing)
         skill, bind = self.binders[found.intent]
         reply = bind(found)
         return None if reply is None else Match(skill, reply)
@@ -128,7 +129,8 @@ class Skills:
         if match is None:
             return None
         said = match.reply(context)
-        return Answer(said.text, match.skill, said.effect) if isinstance(said, Deed) else Answer(said, match.skill)
+        text, effect = (said.text, said.effect) if isinstance(said, Deed) else (said, None)
+        return Answer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
         """A sample of the English that is understood, lower case and without digits, the same at every call.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.skills import Running, SetAlarm, SetTimer
+from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import Found
 from assistant.skills.skills import Skills
@@ -134,6 +134,32 @@ def test_the_model_answers_the_rest(skills: Skills) -> None:
         Finished("length"),
     ]
     assert script.asked == [messages]
+
+
+@pytest.mark.parametrize(
+    ("language", "missing", "own"),
+    [
+        ("en", "turn on the kitchen light", "snooze the alarm"),
+        ("en", "what's the weather like today", "how much time is left"),
+        ("en", "set the volume to fifty percent", "louder"),
+        ("de", "Mach das Licht an", "Snooze"),
+        ("fr", "Quel temps fait-il demain ?", "Snooze"),
+        ("es", "Cierra las persianas", "Pospón la alarma"),
+    ],
+)
+def test_what_is_missing_is_for_the_model_behind_and_refused_without_one(
+    skills: Skills, language: str, missing: str, own: str
+) -> None:
+    skills.load(language)
+    script = Script(Token("Done."), Finished("stop"))
+    first = SkillsFirst(skills, script, lambda: NOW, language)
+    assert events_of(first, user(missing))[0] == Answering("script")
+    assert events_of(first, user(own))[0] == Answering("skills")
+    alone = SkillsChat(skills, lambda: NOW, language)
+    refused = skills.answer(missing, SkillContext(NOW, language=language))
+    assert refused is not None
+    assert refused.missing
+    assert text_of(events_of(alone, user(missing))) == refused.text
 
 
 def test_who_answers_is_said_once(skills: Skills) -> None:
