@@ -130,20 +130,23 @@ def days_between(found: Found, language: Language) -> Reply | None:
 
 
 def tell_weekday(found: Found, language: Language) -> Reply | None:
-    """On which day of the week a date falls; with the date, if it was named otherwise."""
+    """On which day of the week a date falls, or fell; with the date, if it was named otherwise."""
     day = _day(found)
+    past, this_year = found.values.get("tense") == "past", "this_year" in found.values
     if day is None or day.weekday is not None:
         return None
 
     def reply(context: SkillContext) -> str:
-        then = day.after(context.now.date())
+        today = context.now.date()
+        asked = replace(day, year=today.year) if this_year and day.year is None else day
+        then = asked.before(today) if past else asked.after(today)
         if then is None:
-            return day.missing(language)
-        when = "was" if then < context.now.date() else "is"
-        name, phrases = day.name(then), language.phrases
+            return asked.missing(language)
+        when = "was" if then < today else "is"
+        name, phrases = asked.name(then), language.phrases
         if day.said is not None:
             return language.say(f"holiday_{when}", day=phrases.day(name), on_date=phrases.on_date(then))
-        name = replace(name, with_year=name.with_year or then.year != context.now.year)
+        name = replace(name, with_year=name.with_year or then.year != today.year)
         return language.say(f"weekday_{when}", day=phrases.day(name), weekday=phrases.weekday(then.weekday()))
 
     return reply

@@ -37,6 +37,8 @@ _NUMBERS = (
     *(str(num2words(number)).replace("-", " ").replace(",", "") for number in _WHOLE_NUMBERS),
     *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
 )
+# Lists and slots for which no luck is needed.
+_ALWAYS = {("number", "times"): "one", ("number", "q"): "three", ("this_year", "this_year"): "this year"}
 # Words people ask the spelling of.
 _EVERYDAY = (
     "necessary accommodate mississippi rhythm embarrass separate definitely restaurant receive because beautiful "
@@ -141,16 +143,14 @@ class _Walk:
 
     def _list_value(self, reference: ListReference) -> Iterator[str]:
         match reference.list_name, reference.slot_name:
-            case "number", "times":
-                yield "one"
+            case slot if slot in _ALWAYS:
+                yield _ALWAYS[slot]
             case "number", "h":
                 yield self._rng.choice(_HOURS)
             case "number", "m":
                 yield self._rng.choice(_MINUTES)
             case "number", "d" | "od":
                 yield self._rng.choice(_DAYS)
-            case "number", "q":
-                yield "three"
             case "time_unit", _:
                 yield self._rng.choice(_TIME_UNITS)
             case "number", _:

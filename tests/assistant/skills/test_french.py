@@ -89,17 +89,22 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Quel jour tombe le quatre juillet ?",
         "days",
-        {"d": "4", "m": "7"},
+        {"d": "4", "m": "7", "tense": "tombe"},
         "Le quatre juillet deux mille vingt-sept est un dimanche.",
     ),
     (
         "Quel jour était le 14 juillet 1789 ?",
         "days",
-        {"d": "14", "y": "1789", "m": "7"},
+        {"d": "14", "y": "1789", "m": "7", "tense": "past"},
         "Le quatorze juillet mille sept cent quatre-vingt-neuf était un mardi.",
     ),
     ("Quand est Noël ?", "days", {"holiday": "12-25"}, "Noël tombe le vendredi vingt-cinq décembre."),
-    ("Quel jour tombe le trente février ?", "days", {"d": "30", "m": "2"}, "Le trente février n'existe pas."),
+    (
+        "Quel jour tombe le trente février ?",
+        "days",
+        {"d": "30", "m": "2", "tense": "tombe"},
+        "Le trente février n'existe pas.",
+    ),
     ("Mets un minuteur de dix minutes", "timers", {"a": "10", "ua": "60"}, "Le minuteur de dix minutes est lancé."),
     ("Lance un minuteur d'une minute", "timers", {"a": "1", "ua": "60"}, "Le minuteur d'une minute est lancé."),
     (

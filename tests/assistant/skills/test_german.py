@@ -97,13 +97,13 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Welcher Wochentag ist der vierte Juli?",
         "days",
-        {"o": "4", "m": "7"},
+        {"o": "4", "m": "7", "tense": "ist"},
         "Der vierte Juli zweitausendsiebenundzwanzig ist ein Sonntag.",
     ),
     (
         "Auf welchen Tag fiel der 4. Juli 1776?",
         "days",
-        {"d": "4", "y": "1776", "m": "7"},
+        {"d": "4", "y": "1776", "m": "7", "tense": "past"},
         "Der vierte Juli siebzehnhundertsechsundsiebzig war ein Donnerstag.",
     ),
     (
@@ -115,7 +115,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "Welcher Tag ist der dreißigste Februar?",
         "days",
-        {"o": "30", "m": "2"},
+        {"o": "30", "m": "2", "tense": "ist"},
         "Den dreißigsten Februar gibt es nicht.",
     ),
     ("Stelle einen Timer auf zehn Minuten", "timers", {"a": "10", "ua": "60"}, "Der Timer über zehn Minuten läuft."),

@@ -83,11 +83,16 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     (
         "¿Qué día de la semana es el cuatro de julio?",
         "days",
-        {"d": "4", "m": "7"},
+        {"d": "4", "m": "7", "tense": "es"},
         "El cuatro de julio de dos mil veintisiete cae en domingo.",
     ),
     ("¿Cuándo es Navidad?", "days", {"holiday": "12-25"}, "Navidad cae el viernes, veinticinco de diciembre."),
-    ("¿Qué día es el treinta de febrero?", "days", {"d": "30", "m": "2"}, "El treinta de febrero no existe."),
+    (
+        "¿Qué día es el treinta de febrero?",
+        "days",
+        {"d": "30", "m": "2", "tense": "es"},
+        "El treinta de febrero no existe.",
+    ),
     (
         "Pon un temporizador de diez minutos",
         "timers",

@@ -1,0 +1,63 @@
+"""On which day of the week a date falls or fell: tense and year are heeded, in each language."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from assistant.skills import SkillContext
+from assistant.skills.language import LANGUAGES
+from assistant.skills.skills import Skills
+
+NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def skills() -> Skills:
+    loaded = Skills()
+    for code in LANGUAGES:
+        loaded.load(code)
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "text"),
+    [
+        # what was is the latest, what is or will be the next
+        ("en", "what day was november nineteenth", "November nineteenth was a Thursday."),
+        ("en", "what day was december 25th", "December twenty-fifth, twenty twenty-five was a Thursday."),
+        ("en", "on what day of the week was july fourth", "July fourth was a Saturday."),
+        ("en", "what day did july fourth fall on", "July fourth was a Saturday."),
+        ("en", "what day was christmas", "Christmas was on Thursday, December twenty-fifth."),
+        ("en", "what day was february 29th", "February twenty-ninth, twenty twenty-four was a Thursday."),
+        ("en", "what day will july fourth fall on", "July fourth, twenty twenty-seven is a Sunday."),
+        ("en", "what day was november twentieth", "November twentieth is a Friday."),
+        ("de", "Was war der vierte Juli für ein Wochentag?", "Der vierte Juli war ein Samstag."),
+        ("de", "Auf welchen Tag fiel der vierte Juli?", "Der vierte Juli war ein Samstag."),
+        ("de", "Was ist der vierte Juli für ein Tag?", "Der vierte Juli zweitausendsiebenundzwanzig ist ein Sonntag."),
+        ("fr", "Quel jour était le quatorze juillet ?", "Le quatorze juillet était un mardi."),
+        ("fr", "Le 14 juillet, c'était quel jour ?", "Le quatorze juillet était un mardi."),
+        ("es", "¿Qué día fue el cuatro de julio?", "El cuatro de julio cayó en sábado."),
+        ("es", "¿En qué día cayó el cuatro de julio?", "El cuatro de julio cayó en sábado."),
+        # this year is this year
+        ("en", "what day was july 4th this year", "July fourth, twenty twenty-six was a Saturday."),
+        ("en", "what day is july 4th this year", "July fourth, twenty twenty-six was a Saturday."),
+        ("en", "when is valentine's day this year", "Valentine's Day was on Saturday, February fourteenth."),
+        ("en", "when is christmas this year", "Christmas is on Friday, December twenty-fifth."),
+        ("en", "what day was february 29th this year", "There is no February twenty-ninth that year."),
+        (
+            "de",
+            "Welcher Wochentag war der vierte Juli dieses Jahr?",
+            "Der vierte Juli zweitausendsechsundzwanzig war ein Samstag.",
+        ),
+        (
+            "fr",
+            "Quel jour tombe le 14 juillet cette année ?",
+            "Le quatorze juillet deux mille vingt-six était un mardi.",
+        ),
+        ("es", "¿Cuándo es San Valentín este año?", "San Valentín cayó el sábado, catorce de febrero."),
+    ],
+)
+def test_tense_and_year_are_heeded(skills: Skills, code: str, said: str, text: str) -> None:
+    answer = skills.answer(said, SkillContext(NOW, language=code))
+    assert answer is not None
+    assert (answer.skill, answer.text) == ("days", text)
