@@ -31,6 +31,7 @@ from assistant.skills.voice import change_voice
 _Binder = Callable[[Found], Reply | None]
 
 UNDERSTOOD = "understood.txt"
+_BRACKETS = frozenset("()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class _Tables:
         found = self.sentences.find(text)
         if found is None:
             return None
+        if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
+            return None  # what is in them comes first, and no template knows that
         if found.answer is not None:
             return Match(found.intent, _always(found.answer), found.missing)
         skill, bind = self.binders[found.intent]

@@ -7,6 +7,12 @@ from typing import Any
 
 # Four large numbers in words and their operators fit; longer text is no command and would only cost time.
 _MAX_CHARS = 400
+# "24/7", "1-800-555": whole numbers with nothing but these marks between them.
+_FIGURES = re.compile(r"(?<![\d.,])\d+(?:[/-]\d+)+(?![.,]?\d)")
+_MARKS = {"-": "hyphen", "/": "slash"}
+# With one of these a text is a sum, whatever else it is.
+_SUM = re.compile(r"[+*×÷^=√]")
+_NUMBER = re.compile(r"[.,]?\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,7 @@ class Wording:
         silent: Punctuation, to be left out.
         hesitations: Words that say nothing.
         minus: What a hyphen before a number says.
+        calculating: What says that "10/4" is a sum, and no date, score or name.
         shortened: Spellings with dots or spaces in them, to those without: "a.m" to "am".
         not_in_names: What no timer is called: a name is whatever stands in its place, so it must not be half of another
             sentence, "a timer for five minutes for me and the dog".
@@ -36,6 +43,7 @@ class Wording:
     silent: frozenset[str]
     hesitations: frozenset[str]
     minus: str
+    calculating: re.Pattern[str]
     shortened: tuple[tuple[str, str], ...]
     not_in_names: frozenset[str]
     warm_up: tuple[str, ...]
@@ -54,6 +62,7 @@ def wording_of(data: Mapping[str, Any]) -> Wording:
         frozenset(data["silent"]),
         frozenset(data["hesitations"].split()),
         str(data["minus"]),
+        re.compile(rf"\b(?:{'|'.join(data['calculating'])})\b"),
         tuple((str(long), str(short)) for long, short in data["shortened"].items()),
         frozenset(data["not_in_names"].split()),
         tuple(data["warm_up"]),
@@ -72,26 +81,39 @@ def plain_words(text: str, wording: Wording) -> tuple[str, ...]:
     lowered = text.lower().replace("’", "'").replace("−", "-")
     for long, short in wording.shortened:
         lowered = lowered.replace(long, short)
+    marks = _marks_in_figures(lowered, wording)
     words: list[str] = []
     for found in wording.token.finditer(lowered):
         piece = "".join(found.group().split())  # some languages set a space between thousands
-        if piece == "-":
-            words.extend(_hyphen(lowered, found.start(), wording.minus))
+        if found.start() in marks:
+            words.append(_MARKS[piece])
+        elif piece == "-":
+            words.extend(_hyphen(lowered, found.start(), wording))
         elif piece not in wording.silent and piece not in wording.hesitations:
             spoken = wording.contractions.get(piece) or wording.signs.get(piece) or piece
             words.extend(spoken.split())
     return tuple(words)
 
 
-def _hyphen(text: str, at: int, minus: str) -> tuple[str, ...]:
-    """What a hyphen says: "5 - 3" and "-5" a minus, "twenty-five" nothing.
+def _marks_in_figures(text: str, wording: Wording) -> set[int]:
+    """Where hyphens and slashes calculate nothing: in "24/7" unless that is asked for, in "10/4/2026" never."""
+    is_sum = _SUM.search(text) is not None or wording.calculating.search(text) is not None
+    return {
+        at
+        for figures in _FIGURES.finditer(text)
+        if not is_sum or len(re.findall("[/-]", figures.group())) > 1
+        for at in range(*figures.span())
+        if text[at] in _MARKS
+    }
 
-    "555-1234" may be a telephone number: the word "hyphen" lets the templates decide.
-    """
-    before, after = text[:at], text[at + 1 :]
-    if not after.lstrip()[:1].isdigit():
-        return ()
-    return ("hyphen",) if before[-1:].isdigit() and after[0].isdigit() else (minus,)
+
+def _hyphen(text: str, at: int, wording: Wording) -> tuple[str, ...]:
+    """What a hyphen says: "5 - 3" and "-5" a minus, "twenty-five" nothing; "3--2" cannot be understood."""
+    before, after = text[:at], text[at + 1 :].lstrip()
+    negative = after.lstrip("- ")
+    if not _NUMBER.match(negative) and not negative.startswith(wording.minus):
+        return ("-",) if after[:1] in wording.signs else ()
+    return ("-",) if "-" in (before[-1:], text[at + 1 : at + 2]) else (wording.minus,)
 
 
 def without_frame(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:

@@ -214,6 +214,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Ça fait mille un virgule cinq.",
     ),
     ("La moitié de quatre-vingts", "arithmetic", {"a": "80", "share": "1/2"}, "Ça fait quarante."),
+    ("Combien font 10 - -3 ?", "arithmetic", {"a": "10", "b": "-3", "f": "minus"}, "Ça fait treize."),
+    ("Combien font 24/6 ?", "arithmetic", {"a": "24", "b": "6", "f": "divided"}, "Ça fait quatre."),
     ("Divise cinq par zéro", "arithmetic", {"a": "5", "b": "0"}, "Je ne peux pas diviser par zéro."),
     (
         "Combien de centimètres dans un mètre ?",
@@ -367,6 +369,9 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
 )
 
 NOT_UNDERSTOOD = (
+    "c'est quoi 24/7",
+    "24/7",
+    "combien font (2 + 2) * 3",
     "quelle heure est le train",
     "quelle heure est-il sur mars",
     "à quelle heure est la réunion",

@@ -213,6 +213,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Das ergibt eintausendeins Komma fünf.",
     ),
     ("Die Hälfte von achtzig", "arithmetic", {"a": "80", "share": "1/2"}, "Das ergibt vierzig."),
+    ("Was ist 10 - -3?", "arithmetic", {"a": "10", "b": "-3", "f": "minus"}, "Das ergibt dreizehn."),
+    ("Wie viel ist 24/6?", "arithmetic", {"a": "24", "b": "6", "f": "divided"}, "Das ergibt vier."),
     ("Teile fünf durch null", "arithmetic", {"a": "5", "b": "0"}, "Durch null kann ich nicht teilen."),
     (
         "Wie viele Zentimeter sind ein Meter?",
@@ -419,6 +421,9 @@ NOT_UNDERSTOOD = (
     "wie",
     "der",
     "was ist fünf euro plus drei euro",
+    "was ist 24/7",
+    "24/7",
+    "was ist (2 + 2) * 3",
     "ist das licht an",
 )
 

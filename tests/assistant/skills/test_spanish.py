@@ -244,6 +244,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"a": "20000", "b": "1000", "f": "plus"},
         "El resultado es veintiún mil.",
     ),
+    ("¿Cuánto es 10 - -3?", "arithmetic", {"a": "10", "b": "-3", "f": "minus"}, "El resultado es trece."),
+    ("¿Cuánto es 24/6?", "arithmetic", {"a": "24", "b": "6", "f": "divided"}, "El resultado es cuatro."),
     ("La mitad de ochenta", "arithmetic", {"a": "80", "share": "1/2"}, "El resultado es cuarenta."),
     ("Divide cinco entre cero", "arithmetic", {"a": "5", "b": "0"}, "No puedo dividir entre cero."),
     (
@@ -397,6 +399,9 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
 )
 
 NOT_UNDERSTOOD = (
+    "qué es 24/7",
+    "24/7",
+    "cuánto es (2 + 2) * 3",
     "qué hora es la reunión",
     "qué hora es en marte",
     "a qué hora sale el tren",

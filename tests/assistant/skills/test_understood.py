@@ -90,6 +90,8 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "What is 2 + 2?",
         "two plus two",
         "what is the square root of sixteen",
+        "what is 5-3+2",
+        "what is ten reduced by six",
     ),
     ("arithmetic", "That's one hundred and forty-four."): (
         "what is twelve times twelve",
@@ -105,7 +107,10 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("arithmetic", "That's two point five."): (
         "what's ten divided by four",
-        "What is 10/4?",
+        "What is 10 / 4?",
+        "How much is 10/4?",
+        "what is 2.5/1",
+        "10/4 =",
         "what is ten over four",
     ),
     ("arithmetic", "That's ninety-nine."): (
@@ -113,11 +118,12 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "what is a hundred minus one",
     ),
     ("arithmetic", "That's two."): (
-        "What's 5-3?",
+        "Calculate 5-3.",
+        "What's 5 -3?",
         "5 - 3",
     ),
     ("arithmetic", "That's minus two."): ("what is minus five plus three",),
-    ("arithmetic", "That's eight."): ("what is five minus minus three",),
+    ("arithmetic", "That's eight."): ("what is five minus minus three", "what is 5 - -3", "5 - minus 3"),
     ("arithmetic", "That's fourteen."): (
         "what is two plus three times four",
         "twice seven",
