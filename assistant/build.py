@@ -18,6 +18,7 @@ from assistant.config.tool_settings import ToolServerSection
 from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
+from assistant.local_zone import LOCAL
 from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
@@ -243,5 +244,5 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
 
 
 def local_now() -> datetime:
-    """The time of day, for who is asked for it."""
-    return datetime.now().astimezone()
+    """The time of day, for who is asked for it, in a zone whose clocks change."""
+    return datetime.now(LOCAL)

@@ -123,11 +123,10 @@ class Timers:
 
         Args:
             now_s: Loop time, for timers.
-            now: Local time with or without its zone, for alarms.
+            now: Local time with its zone, for alarms; without one, none that comes twice is told from the other.
         """
-        wall = now.replace(tzinfo=None)
         timers = [timer for timer in self._timers if timer.left_s is None and timer.due_s <= now_s]
-        alarms = [alarm for alarm in self._alarms if alarm.set_to.at <= wall]
+        alarms = [alarm for alarm in self._alarms if _shown(alarm.set_to.at, now)]
         if not timers and not alarms:
             return ()
         rung = {one.number: one.set_to.announcement for one in timers}
@@ -141,6 +140,13 @@ class Timers:
     def _number(self) -> int:
         self._numbers_given += 1
         return self._numbers_given
+
+
+def _shown(at: datetime, now: datetime) -> bool:
+    """Whether the clock on the wall shows `at`, or has shown it; for the second time where that is meant."""
+    if at.fold and now.tzinfo is not None:
+        return at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp()
+    return at <= now.replace(tzinfo=None)
 
 
 def _without(all_set: tuple[_Set, ...], numbers: Collection[int]) -> tuple[_Set, ...]:

@@ -49,7 +49,8 @@ class SetAlarm:
     """Ring when the clock on the wall shows a time.
 
     Attributes:
-        at: Local time without a zone: seven stays seven when the clocks change in the night.
+        at: Local time without a zone: seven stays seven when the clocks change in the night. Its `fold` is 1 where that
+            time comes twice and the second is meant.
         announcement: The sentence to say then.
     """
 

@@ -1,7 +1,7 @@
 """Alarms: which moment is meant by "seven thirty", and which alarm."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from assistant.skills import AlarmState, CancelAlarms, Deed, Reply, SetAlarm, SkillContext
@@ -92,7 +92,13 @@ def set_alarm_in(found: Found, language: Language) -> Reply:
     if not 1 <= seconds <= _LONGEST_S:
         return lambda _context: language.say("alarm_bounds")
     after = timedelta(seconds=float(seconds))
-    return lambda context: _set(language, context.now.replace(tzinfo=None) + after, context)
+
+    def reply(context: SkillContext) -> str | Deed:
+        # Time that passes, whatever the clock on the wall shows then.
+        at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
+        return _set(language, at.replace(tzinfo=None), context)
+
+    return reply
 
 
 def cancel_alarms(found: Found, language: Language) -> Reply:

@@ -1,7 +1,7 @@
 """Timers and alarms in a conversation: what is said with some of them set, and what is to be done."""
 
 import random
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -22,6 +22,7 @@ from assistant.skills import (
     TimerState,
 )
 from assistant.skills.skills import Skills
+from assistant.timers import Timers
 
 NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=ZoneInfo("Europe/Berlin"))
 WALL = NOW.replace(tzinfo=None)
@@ -182,6 +183,33 @@ def test_which_moment_is_meant(skills: Skills, now: str, said: str, at: str) -> 
     effect = ask(skills, said, now=moment).effect
     assert isinstance(effect, SetAlarm)
     assert effect.at == datetime.fromisoformat(at)
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "text", "minutes"),
+    [
+        ("2026-10-25T00:50", "wake me up in twenty minutes", "Your alarm is set for two ten AM.", 20),
+        ("2026-10-24T23:50", "wake me up in two hours", "Your alarm is set for two fifty AM.", 120),
+        ("2026-10-24T23:50", "wake me up in one hour", "Your alarm is set for two fifty AM.", 60),
+        ("2026-10-25T01:20", "wake me up in ten minutes", "Your alarm is set for two thirty AM.", 10),
+        ("2026-10-24T20:00", "wake me up in eight hours", "Your alarm is set for five AM tomorrow.", 480),
+        ("2027-03-28T00:50", "wake me up in twenty minutes", "Your alarm is set for three ten AM.", 20),
+        ("2027-03-27T21:00", "set an alarm in eight hours", "Your alarm is set for seven AM tomorrow.", 480),
+    ],
+)
+def test_some_time_from_now_is_so_long_though_the_clocks_change(
+    skills: Skills, now: str, said: str, text: str, minutes: int
+) -> None:
+    def wall(minute: int) -> datetime:
+        moment = datetime.fromisoformat(now).replace(tzinfo=UTC) + timedelta(minutes=minute)
+        return moment.astimezone(ZoneInfo("Europe/Berlin"))
+
+    answer = ask(skills, said, now=wall(0))
+    assert answer.text == text
+    assert isinstance(answer.effect, SetAlarm)
+    timers = Timers()
+    timers.apply(answer.effect, 0.0)
+    assert next(minute for minute in range(600) if timers.due(0.0, wall(minute))) == minutes
 
 
 def test_chance_is_that_of_the_context(skills: Skills) -> None:
