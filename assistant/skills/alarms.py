@@ -106,7 +106,7 @@ def cancel_alarms(found: Found, language: Language) -> Reply:
     clock = _clock(found) if _names_time(found) else None
     if clock is None and _names_time(found):
         return lambda _context: language.say("no_time_of_day")
-    asked_for_all = "all" in found.values
+    asked_for = found.values.get("all")
 
     def reply(context: SkillContext) -> str | Deed:
         alarms = context.running.alarms
@@ -117,7 +117,7 @@ def cancel_alarms(found: Found, language: Language) -> Reply:
             alarms = tuple(alarm for alarm in alarms if alarm.at.minute == clock.minute and alarm.at.hour in hours)
             if not alarms:
                 return language.say("no_alarm_then")
-        if len(alarms) > 1 and not asked_for_all:
+        if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
             return f"{_told(language, alarms, context.now)} {language.say('which_alarm')}"
         count = language.phrases.count(len(alarms))
         moment = _say_moment(language, alarms[0].at, context.now)

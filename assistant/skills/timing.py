@@ -114,12 +114,13 @@ def _choice(found: Found, language: Language, *, or_all: bool) -> _Choice:
     """Which timers are meant, or the sentence that says why that is not clear."""
     name, seconds = found.values.get("name"), duration_s(found)
     everything = "all" in found.values or (or_all and name is None and seconds is None)
+    both = found.values.get("all") == "both" and not or_all
 
     def choose(context: SkillContext) -> tuple[TimerState, ...] | str:
         timers = context.running.timers
         if not timers:
             return language.say("no_timer")
-        if everything:
+        if everything and not (both and len(timers) > 2):
             return timers
         if seconds is not None and abs(seconds) > _LONGEST_S:
             return language.say("timer_too_long")

@@ -28,7 +28,7 @@ class Wording:
         hesitations: Words that say nothing.
         minus: What a hyphen before a number says.
         calculating: What says that "10/4" is a sum, and no date, score or name.
-        shortened: Spellings with dots or spaces in them, to those without: "a.m" to "am".
+        shortened: Spellings with dots or spaces in them, to those without: "a.m" to "am", " first timer" to " timer".
         not_in_names: What no timer is called: a name is whatever stands in its place, so it must not be half of another
             sentence, "a timer for five minutes for me and the dog".
         warm_up: Sentences to match before the first that counts.

@@ -369,6 +369,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
 )
 
 NOT_UNDERSTOOD = (
+    "annule tous les autres minuteurs",
     "c'est quoi 24/7",
     "24/7",
     "combien font (2 + 2) * 3",

@@ -421,6 +421,8 @@ NOT_UNDERSTOOD = (
     "wie",
     "der",
     "was ist fünf euro plus drei euro",
+    "lösche alle anderen timer",
+    "lösche alle anderen wecker",
     "was ist 24/7",
     "24/7",
     "was ist (2 + 2) * 3",

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from num2words import num2words
 from stopwatch import slowness
 
-from assistant.skills import AlarmState, Answer, ChangeSpeed, Running, SetAlarm, SkillContext, TimerState
+from assistant.skills import AlarmState, Answer, CancelTimers, ChangeSpeed, Running, SetAlarm, SkillContext, TimerState
 from assistant.skills.chat import SkillsChat
 from assistant.skills.clock import load_zones
 from assistant.skills.language import LANGUAGES, Language, load_language, read_yaml
@@ -73,6 +73,31 @@ def test_an_evening_goes_on_behind_midnight(skills: Skills, code: str, said: str
     effect = ask(skills, code, said).effect
     assert isinstance(effect, SetAlarm)
     assert effect.at == datetime.fromisoformat(at)
+
+
+@pytest.mark.parametrize(
+    ("code", "both", "everything", "first"),
+    [
+        ("de", "Lösche beide Timer", "Lösche alle Timer", "Lösche den ersten Timer"),
+        ("es", "Cancela ambos temporizadores", "Cancela todos los temporizadores", "Cancela el primer temporizador"),
+        ("fr", None, "Annule tous les minuteurs", "Annule le premier minuteur"),
+    ],
+)
+def test_which_of_three_timers_is_asked(
+    skills: Skills, code: str, both: str | None, everything: str, first: str
+) -> None:
+    for said in (both, first):
+        assert said is None or ask(skills, code, said, TEN, EGGS, LONG).text.endswith("?")
+    assert ask(skills, code, everything, TEN, EGGS, LONG).effect == CancelTimers((3, 5, 8))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("de", "Lösche beide Wecker"), ("fr", "Annule la première alarme"), ("es", "Cancela ambas alarmas")],
+)
+def test_which_of_three_alarms_is_asked(skills: Skills, code: str, said: str) -> None:
+    nine = AlarmState(11, WALL.replace(day=23, hour=9, minute=0))
+    assert ask(skills, code, said, SEVEN, EIGHT, nine).text.endswith("?")
 
 
 def fields_of(text: str | Mapping[str, str]) -> set[str]:

@@ -399,6 +399,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
 )
 
 NOT_UNDERSTOOD = (
+    "cancela todos los otros temporizadores",
     "qué es 24/7",
     "24/7",
     "cuánto es (2 + 2) * 3",

@@ -90,6 +90,14 @@ def test_what_is_refused_or_only_told_does_nothing(skills: Skills, said: str) ->
             "You have two timers: the ten minute timer and the timer for eggs. Which one do you mean?",
             None,
         ),
+        *(
+            (
+                said,
+                "You have two timers: the ten minute timer and the timer for eggs. Which one do you mean?",
+                None,
+            )
+            for said in ("cancel the first timer", "pause the last timer", "resume the longest timer")
+        ),
         ("cancel the tea timer", "There is no timer for tea.", None),
         ("cancel the two hour timer", "There is no two hour timer.", None),
         (
@@ -104,6 +112,17 @@ def test_what_is_refused_or_only_told_does_nothing(skills: Skills, said: str) ->
 def test_two_timers(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
     answer = ask(skills, said, TEN, EGGS)
     assert (answer.text, answer.effect) == (text, effect)
+
+
+def test_both_of_three_are_not_all(skills: Skills) -> None:
+    three = "You have three timers: the ten minute timer, the timer for eggs, and the timer for pizza."
+    for said in ("cancel both timers", "pause both timers"):
+        assert ask(skills, said, TEN, EGGS, PIZZA) == Answer(f"{three} Which one do you mean?", "timers")
+    assert ask(skills, "cancel all timers", TEN, EGGS, PIZZA).effect == CancelTimers((3, 5, 6))
+    nine = AlarmState(11, WALL.replace(day=23, hour=9, minute=0))
+    assert ask(skills, "cancel both alarms", SEVEN, EIGHT, nine).effect is None
+    assert ask(skills, "cancel all alarms", SEVEN, EIGHT, nine).effect == CancelAlarms((7, 9, 11))
+    assert ask(skills, "cancel both alarms", SEVEN, EIGHT).effect == CancelAlarms((7, 9))
 
 
 def test_one_timer_needs_no_name(skills: Skills) -> None:
