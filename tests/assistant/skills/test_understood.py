@@ -519,6 +519,8 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "can you spell the word necessary please",
         "what's the spelling of necessary",
         "how is necessary spelled",
+        "how is necessary spelt",
+        "how is the word necessary written",
         "tell me how to spell necessary",
     ),
     ("spelling", "M, I, S, S, I, S, S, I, P, P, I."): ("how do you spell Mississippi",),
