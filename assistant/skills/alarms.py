@@ -1,5 +1,6 @@
 """Alarms: which moment is meant by "seven thirty", and which alarm."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -12,6 +13,7 @@ from assistant.skills.sentences import Found
 _MOST_ALARMS = 20
 _LONGEST_S = 24 * 3600
 _MOST_TOLD = 4
+_WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
 _BEGINS = {"evening": 1, "night": 6}
 """From which hour on they are of their own day; those before it are behind midnight."""
@@ -66,7 +68,7 @@ class _Clock:
         behind_midnight = hour < _BEGINS.get(self.half or "", 0)
         if day and self.half_of_day and behind_midnight:
             return (day + 1,)
-        return (day, day + 1) if self.day is None or self.half == "night" or behind_midnight else (day,)
+        return (day, day + 1) if self.day is None or behind_midnight else (day,)
 
 
 def set_alarm(found: Found, language: Language) -> Reply:
@@ -160,6 +162,8 @@ def _clock(found: Found) -> _Clock | None:
         beside = {"to": -minute, "past": minute}[values["side"]] if "side" in values else Fraction(0)
         total = 60 * hour + int(values["from_hour"]) + beside
         hour, minute = _wrapped(total // 60, hour), total % 60
+    elif "m" not in numbers and (written := _WITH_POINT.fullmatch(found.said["h"])):  # "6.30 pm"
+        hour, minute = Fraction(written[1]), Fraction(written[2])
     elif "m" not in numbers and hour >= 100:  # as some recognizers write half past seven: "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):

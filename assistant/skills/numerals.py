@@ -26,16 +26,19 @@ class Numbered:
     Attributes:
         words: "what is 0 plus 1" for "what is twelve plus three point five".
         numbers: The values in order: 12, 7/2.
+        said: The words behind each: "twelve", "three point five".
     """
 
     words: tuple[str, ...]
     numbers: tuple[Fraction, ...]
+    said: tuple[str, ...]
 
 
 def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
     """Replace every number in `words` (lower case, without punctuation) by its place among the numbers."""
     out: list[str] = []
     numbers: list[Fraction] = []
+    said: list[str] = []
     at = 0
     while at < len(words):
         negative = numerals.sign(words, at) and (not out or not out[-1].isdigit())
@@ -46,8 +49,9 @@ def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
             continue
         out.append(str(len(numbers)))
         numbers.append(-value if negative else value)
+        said.append(" ".join(words[at:end]))
         at = end
-    return Numbered(tuple(out), tuple(numbers))
+    return Numbered(tuple(out), tuple(numbers), tuple(said))
 
 
 def word_at(words: tuple[str, ...], at: int) -> str:

@@ -8,7 +8,7 @@ from hassil.recognize import RecognizeResult, recognize_all
 from hassil.util import merge_dict
 
 from assistant.skills.language import Language, read_yaml
-from assistant.skills.numerals import find_numbers
+from assistant.skills.numerals import Numbered, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
 TEMPLATES = (
@@ -28,7 +28,7 @@ class Found:
     Attributes:
         intent: Its name in the YAML.
         values: Values of its text slots, by slot.
-        said: The words behind each of those values.
+        said: The words behind each of those values, and of those numbers.
         numbers: Values of its number slots, by slot.
         answer: The fixed answer that stands beside the template, if one does.
         missing: Whether it only says what nothing here can do.
@@ -88,7 +88,7 @@ class Sentences:
         text = " ".join(numbered.words)
         for result in recognize_all(text, self.intents):
             if _at_word_borders(result, text) and _well_named(result, self.wording):
-                return _found(result, numbered.numbers)
+                return _found(result, numbered)
         return None
 
 
@@ -115,13 +115,13 @@ def _well_named(result: RecognizeResult, wording: Wording) -> bool:
     )
 
 
-def _found(result: RecognizeResult, found_numbers: tuple[Fraction, ...]) -> Found:
+def _found(result: RecognizeResult, numbered: Numbered) -> Found:
     values: dict[str, str] = {}
     said: dict[str, str] = {}
     numbers: dict[str, Fraction] = {}
     for entity in result.entities_list:
         if isinstance(entity.value, int):
-            numbers[entity.name] = found_numbers[entity.value]
+            numbers[entity.name], said[entity.name] = numbered.numbers[entity.value], numbered.said[entity.value]
         else:
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     beside = result.intent_metadata or {}

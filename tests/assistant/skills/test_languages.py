@@ -76,6 +76,18 @@ def test_an_evening_goes_on_behind_midnight(skills: Skills, code: str, said: str
 
 
 @pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("de", "Weck mich heute Nacht um zehn"),
+        ("fr", "Réveille-moi cette nuit à dix heures"),
+        ("es", "Pon una alarma para esta noche a las diez"),
+    ],
+)
+def test_this_night_is_not_the_next(skills: Skills, code: str, said: str) -> None:
+    assert ask(skills, code, said) == Answer(load_language(code).say("alarm_has_passed"), "alarms")
+
+
+@pytest.mark.parametrize(
     ("code", "both", "everything", "first"),
     [
         ("de", "Lösche beide Timer", "Lösche alle Timer", "Lösche den ersten Timer"),

@@ -166,7 +166,17 @@ def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | 
     assert (answer.text, answer.effect) == (text, effect)
 
 
-@pytest.mark.parametrize("said", ["cancel the alarm at twenty five", "cancel the alarm for 25:70"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cancel the alarm at twenty five",
+        "cancel the alarm for 25:70",
+        "cancel the alarm for 25.30",
+        "cancel the alarm for 7.60",
+        "cancel the alarm for 7.3",
+        "cancel the alarm at six point three",
+    ],
+)
 def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said: str) -> None:
     assert ask(skills, said, SEVEN) == Answer("That is no time of day.", "alarms")
 
@@ -193,6 +203,10 @@ def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said
         ("2026-11-20T10:00", "set an alarm for ten to six in the evening", "2026-11-20T17:50"),
         ("2026-11-20T10:00", "set an alarm for a quarter to one", "2026-11-20T12:45"),
         ("2026-12-31T10:00", "set an alarm for 9:05", "2026-12-31T21:05"),
+        ("2026-12-31T10:00", "set an alarm for 9.05", "2026-12-31T21:05"),
+        ("2026-11-20T10:00", "set an alarm for 6.30 pm", "2026-11-20T18:30"),
+        ("2026-11-20T10:00", "wake me up at 6.45", "2026-11-21T06:45"),
+        ("2026-11-20T10:00", "set a 10.00 alarm", "2026-11-20T22:00"),
         # the clocks go forward in this night: six is six
         ("2026-03-28T22:00", "wake me up at six", "2026-03-29T06:00"),
     ],
@@ -229,6 +243,15 @@ def test_some_time_from_now_is_so_long_though_the_clocks_change(
     timers = Timers()
     timers.apply(answer.effect, 0.0)
     assert next(minute for minute in range(600) if timers.due(0.0, wall(minute))) == minutes
+
+
+def test_tonight_is_not_tomorrow(skills: Skills) -> None:
+    passed = Answer("That time has passed already.", "alarms")
+    for said in ("set an alarm for ten tonight", "wake me up at ten tonight", "set an alarm for ten this evening"):
+        assert ask(skills, said) == passed
+    assert ask(skills, "set an alarm for eleven tonight").text == "Your alarm is set for eleven PM."
+    assert ask(skills, "set an alarm for two tonight").text == "Your alarm is set for two AM tomorrow."
+    assert ask(skills, "set an alarm for ten at night").text == "Your alarm is set for ten PM tomorrow."
 
 
 def test_chance_is_that_of_the_context(skills: Skills) -> None:
