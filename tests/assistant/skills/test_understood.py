@@ -91,6 +91,8 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "two plus two",
         "what is the square root of sixteen",
         "what is 5-3+2",
+        "what is 5-3 plus 2",
+        "what is 4/2 times 2",
         "what is ten reduced by six",
     ),
     ("arithmetic", "That's one hundred and forty-four."): (
