@@ -11,9 +11,13 @@ from assistant.visible import visible
 _ENTITY = re.compile(r"&#?\w{1,31};")
 _ENTITY_BEGUN = re.compile(r"&#?\w{0,31}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
-_POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|(\d{1,4}|[A-Za-z°]))")
-_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|\d{1,3})?")
+_POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|°))")
+_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3})?")
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
+_NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
+_GROUP = re.compile(r"\\[A-Za-z]+\s*\{[^{}]*\}?")
+# What an amount of money may have behind it, and a formula has not: a line end, a sentence end, a word.
+_AMOUNT_GOES_ON = re.compile(r"\n|\?|(?<!\\)[.:;]\s|[\s/(-][^\W\d_]{3}|[^\x00-\u05ff\u2000-\u2fff]")
 _MAX_INLINE_MATH_CHARS = 120
 _MAX_DISPLAY_MATH_CHARS = 400
 
@@ -32,14 +36,20 @@ class Formulas:
         following = text[pos + 1 : pos + 2]
         if following == "$":
             return self._math(text, pos, "$$", "$$", _MAX_DISPLAY_MATH_CHARS)
-        opens = (following.isascii() and following.isalpha()) or (following and following in "\\({")
+        if following in ("-", "−") and self._reading.lacks(text, pos, 3):
+            return WAIT
+        amount = _NUMBER_OPENS.match(text, pos + 1) is not None
+        opens = amount or (following.isascii() and following.isalpha()) or (following and following in "\\({")
         if not opens or self._reading.previous.isalnum():
             return self._reading.literal(text, pos)
-        return self._inline_math(text, pos)
+        return self._inline_math(text, pos, amount=amount)
 
-    def _inline_math(self, text: str, pos: int) -> int:
+    def _inline_math(self, text: str, pos: int, *, amount: bool) -> int:
+        """A formula up to the next "$"; with an `amount` at its head only where nothing in it reads like prose."""
         limit = pos + 1 + _MAX_INLINE_MATH_CHARS
         end = text.find("$", pos + 1, limit)
+        if amount and _AMOUNT_GOES_ON.search(_GROUP.sub("", text[pos + 1 : end if end >= 0 else limit])):
+            return self._reading.literal(text, pos)
         if end < 0:
             stray = "\n" in text[pos:limit] or not self._reading.lacks(text, pos + 1, _MAX_INLINE_MATH_CHARS)
             return self._reading.literal(text, pos) if stray else WAIT
@@ -47,6 +57,7 @@ class Formulas:
             return WAIT
         inner = text[pos + 1 : end]
         is_math = len(inner) == 1 or _MATH_CHARS.search(inner) or not re.search(r"\s", inner)
+        is_math = is_math or (amount and not re.search(r"[^\W\d_]{2}", inner))
         if not is_math or "\n" in inner or inner.endswith(" ") or text[end + 1 : end + 2].isalnum():
             return self._reading.literal(text, pos)
         self._reading.plain.push(spoken_math(inner))

@@ -5,7 +5,8 @@ import re
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
 _PLAIN_GROUP = re.compile(r"\\(?:text|mathrm|mathbf|mathit|mathbb|operatorname)\s*\{([^{}]*)\}")
-_POWER = re.compile(r"\s*\^\s*(?:\{([^{}]*)\}|(\w))")
+_POWER = re.compile(r"\s*\^\s*(?:\{([^{}]*)\}|([-−]?(?:\d+|\w)))")
+_GAP = re.compile(r"\\[,;:! ]|~")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 
 # Signs that synthesizers read in the language of the voice; where there is no sign, the English word.
@@ -52,6 +53,7 @@ def spoken_command(name: str) -> str:
 
 def spoken_math(tex: str) -> str:
     """A formula without its dollar signs, as text for a voice."""
+    tex = _GAP.sub(" ", tex.replace("{,}", ","))
     for _ in range(4):  # innermost first; deeper nesting is not speech
         flat = _PLAIN_GROUP.sub(r"\1", tex)
         flat = _ROOT.sub(r" square root of \1 ", flat)

@@ -11,7 +11,7 @@ from assistant.speakable import Speakable, speakable
 
 ATOMS = [
     *"* ** _ ` ``` ```py\n # ## - + > | |---| --- === [ ] ( ) ]( [1] ! ![ ? . ... , ; & &amp; &lt; amp; lt;".split(" "),
-    *"< <b> </b> > <think> </think> <!-- --> $ $$ $x^2$ \\ \\( \\) \\frac{1}{2} ^ ^2 { } ~ ~~ http".split(),
+    *"< <b> </b> > <think> </think> <!-- --> $ $5 $$ $x^2$ \\ \\( \\) \\frac{1}{2} ^ ^2 { } ~ ~~ http".split(),
     *"https:// :// www.".split(),
     *"w h f a b Word 5 3.5 é 你好 。 😀 【 】 【4†s】 → • — – = <|x|> <br> ' \" “ \\* &#42; &#10; [^1]: [ ] /".split(),
     *"[THINK] [/THINK] ◁ ‼ % \u200b \u200c \u200d \u0645 \ufe0f \x00".split(" "),
@@ -64,6 +64,12 @@ def stream(text: str, sizes: list[int]) -> str:
         ("if x < y and y > z", "if x < y and y > z"),
         ("1 < 2, i <3 you", "1 < 2, i <3 you"),
         ("$E = mc^2$ and $5 and $6", "E = mc² and $5 and $6"),
+        ("$2x + 3 = 7$, $5$ of $x$", "2x + 3 = 7, 5 of x"),
+        ("$3 \\times 4$ is $0.25$, $-3$ or $50\\%$", "3 × 4 is 0.25, -3 or 50 %"),
+        ("$5 - 3$, $5 \\text{ red apples}$, $1{,}000$", "5 - 3, 5 red apples, 1,000"),
+        ("$5 or 6$ here", "$5 or 6$ here"),
+        ("10^-9 or x^-1", "10 to the power of -9 or x to the power of -1"),
+        ("\\(10^-12 + x^10\\)", "10 to the power of -12 + x to the power of 10"),
         ("US$5, 5 $, $HOME", "US$5, 5 $, HOME"),
         ("\\[ \\sqrt{x} \\times \\alpha \\]", "square root of x × alpha"),
         ("$$\\frac{a}{b}$$", "a over b"),
@@ -85,6 +91,23 @@ def stream(text: str, sizes: list[int]) -> str:
 )
 def test_markup_is_removed_or_said(text: str, said: str) -> None:
     assert speakable(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$5 and $10",
+        "It costs $5-$10",
+        "between $5 and $7.",
+        "I paid $5. It was $6.",
+        "That is $5 (or 6$).",
+        "$5 a day, $30 a week, $100 a month",
+        "$1,200/month, $5m–$6m",
+        "$5? $6!",
+    ],
+)
+def test_money_is_no_formula(text: str) -> None:
+    assert {speakable(text), *(stream(text, [cut, len(text)]) for cut in range(1, len(text)))} == {text}
 
 
 def test_reasoning_is_held_back_over_any_cut() -> None:
@@ -116,6 +139,9 @@ def test_code_is_mentioned_once_and_in_the_words_given() -> None:
         "<a href=",
         "$",
         "$x",
+        "$5",
+        "$-5",
+        "10^-",
         "`",
         "![",
         "[a](",
