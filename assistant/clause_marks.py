@@ -15,6 +15,7 @@ from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
 _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
 _LATE_WORDS = 7
 _NEW_CLAUSE_WORDS = 6
+_OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
 def judge_space(unspoken: Unspoken, at: int) -> Judgement:
@@ -61,10 +62,13 @@ def _judge_conjunction(unspoken: Unspoken, at: int, word: str, word_end: int, *,
 
 
 def _judge_dash(unspoken: Unspoken, at: int) -> Judgement:
-    """A spaced hyphen is a dash, except between numbers."""
+    """A spaced hyphen is a dash, except behind a number or a variable."""
     if unspoken.text[at + 1 : at + 3] != "- ":
         return Verdict.PASS, at + 1
-    if unspoken.text[unspoken.start : at][-1:].isdigit() or unspoken.word_count(at) < unspoken.min_words:
+    if (
+        _OPERAND_END.search(unspoken.text, max(unspoken.start, at - 2), at)
+        or unspoken.word_count(at) < unspoken.min_words
+    ):
         return Verdict.PASS, at + 1
     return Verdict.CLAUSE, at + 2
 

@@ -87,6 +87,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("The shop is closed because it is Sunday. Sorry.", ["The shop is closed~", "because it is Sunday.", "Sorry."]),
     ("I can do it even if it rains all day. Yes.", ["I can do it even if it rains all day.", "Yes."]),
     ("I would go there but it is far. So no.", ["I would go there~", "but it is far.", "So no."]),
+    ("The slope of y = 3x - 2 is 3. Fine.", ["The slope of y = 3x - 2 is 3.", "Fine."]),
+    ("The slope of y = 3x² - 2 is odd. Fine.", ["The slope of y = 3x² - 2 is odd.", "Fine."]),
     ("Paris, France is lovely today. Go.", ["Paris, France is lovely today.", "Go."]),
     ("Sure! Let me see.", ["Sure!", "Let me see."]),
     # Lists, headings, tables, code
@@ -124,6 +126,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("<think>never closed. At all.", []),
     ("[THINK]hm. hm.[/THINK]It is five.", ["It is five."]),
     ("So $x^2$ grows fast. Yes.", ["So x² grows fast.", "Yes."]),
+    ("So $2x + 3 = 7$ holds. Yes.", ["So 2x + 3 = 7 holds.", "Yes."]),
+    ("There are $5$ apples, not $6. Yes.", ["There are 5 apples,~", "not $6.", "Yes."]),
     ("Then \\(\\frac{a}{b}\\) holds. Yes.", ["Then a over b holds.", "Yes."]),
     ("That costs 5 $ or 3 * 4. Yes.", ["That costs 5 $ or 3 × 4.", "Yes."]),
     ("We use C# and #5 here. Yes.", ["We use C# and #5 here.", "Yes."]),

@@ -224,6 +224,20 @@ ENGLISH: list[tuple[str, str]] = [
     ("Expect $5 to $10 each.", "Expect five to ten dollars each."),
     ("The timeout is 30s here.", "The timeout is thirty seconds here."),
     ("She is in her 20s now.", "She is in her twenties now."),
+    ("Solve 2x + 3 = 7, so 2x = 4.", "Solve two x plus three equals seven, so two x equals four."),
+    ("3x² + 2x - 5 = 0", "three x squared plus two x minus five equals zero"),
+    ("The slope of y = 3x - 2 is 3.", "The slope of y equals three x minus two is three."),
+    ("2x³ - x² is 5 - 2x.", "two x cubed minus x squared is five minus two x."),
+    ("Subtract 2x from both sides.", "Subtract two x from both sides."),
+    ("2x=4 and x=2", "two x equals four and x equals two"),
+    ("2x the price, 3x a week.", "two times the price, three times a week."),
+    ("Malcolm X - 3 films.", "Malcolm X - three films."),
+    (
+        "10²³ molecules in 10¹² rooms.",
+        "ten to the power of twenty-three molecules in ten to the power of twelve rooms.",
+    ),
+    ("10⁻³ is not x⁴.", "ten to the power of minus three is not x to the power of four."),
+    ("It was so in 2020¹.", "It was so in 2020¹."),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -267,6 +281,9 @@ GERMAN: list[tuple[str, str]] = [
     ("Die KI hat 16 GB Speicher.", "Die KI hat sechzehn Gigabyte Speicher."),
     ("Es kostet 5 €/Monat.", "Es kostet fünf Euro pro Monat."),
     ("Zwischen 5–10 Leute kamen.", "Zwischen fünf und zehn Leute kamen."),
+    ("2x + 3 = 7 und 2x ist 4.", "zwei x plus drei gleich sieben und zwei x ist vier."),
+    ("Es ist 3x schneller, 1x täglich.", "Es ist drei mal schneller, einmal täglich."),
+    ("Es sind 10⁶ oder 10⁻³.", "Es sind zehn hoch sechs oder zehn hoch minus drei."),
 ]
 
 FRENCH: list[tuple[str, str]] = [
@@ -305,6 +322,9 @@ FRENCH: list[tuple[str, str]] = [
     ("C'est la 1re fois.", "C'est la première fois."),
     ("Écrivez à info@example.fr vite.", "Écrivez à info arobase example point fr vite."),
     ("2 + 2 = 4", "deux plus deux égale quatre"),
+    ("2x + 3 = 7 et y = 3x - 2.", "deux x plus trois égale sept et y égale trois x moins deux."),
+    ("C'est 2x plus rapide, 2x par jour.", "C'est deux fois plus rapide, deux fois par jour."),
+    ("Il y en a 10⁶ ou 10⁻³.", "Il y en a dix puissance six ou dix puissance moins trois."),
 ]
 
 SPANISH: list[tuple[str, str]] = [
@@ -344,5 +364,8 @@ SPANISH: list[tuple[str, str]] = [
     ("Abre config.toml ahora.", "Abre config punto toml ahora."),
     ("Escribe a info@example.es ya.", "Escribe a info arroba example punto es ya."),
     ("2 + 2 = 4", "dos más dos igual a cuatro"),
+    ("2x + 3 = 7 y 2x es 4.", "dos x más tres igual a siete y dos x es cuatro."),
+    ("Es 2x más rápido, 3x al día.", "Es dos veces más rápido, tres veces al día."),
+    ("Hay 10⁶ o 10⁻³.", "Hay diez elevado a seis o diez elevado a menos tres."),
     ("Hay fruta, p. ej. peras.", "Hay fruta, por ejemplo peras."),
 ]

@@ -6,7 +6,18 @@ from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, number_pattern, say, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule
 
-_TIMES = {"en": "times", "de": "mal", "fr": "fois", "es": "por"}
+_TIMES = {"en": "times", "de": "mal", "fr": "fois", "es": "veces"}
+_ONCE = {"de": "einmal", "fr": "une fois", "es": "una vez"}
+_POWER = {"en": "to the power of", "de": "hoch", "fr": "puissance", "es": "elevado a"}
+_EXPONENTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+# Behind "2x" these go on with a formula; any other word is done so many times.
+_NOT_TIMES = (
+    "is|are|and|or|to|from|by|on|both|for|when|where|if|then|so|equals?|gives?|with|of|at|we|you|ist|sind|und|oder|"
+    "von|zu|auf|gleich|durch|mit|dann|est|sont|et|ou|égale?|donc|es|son|y|e|o|igual|entonces|con|de"
+)
+_ADDS = "plus|minus|moins|más|menos|times|mal|fois|por"
+_OPERATORS = frozenset("=+−*/×÷<>≤≥≈√")
+_VARIABLE = r"[xyzn](?![^\W²³⁰-⁹])"
 _BY = {"en": "by", "de": "mal", "fr": "par", "es": "por"}
 _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
 
@@ -31,12 +42,6 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def plus_minus(match: re.Match[str]) -> str:
         return f"{lexicon.signs['±']} "
 
-    def power(match: re.Match[str]) -> str:
-        return " " + (lexicon.squared if match[0] == "²" else lexicon.cubed)
-
-    def multiple(match: re.Match[str]) -> str:
-        return f"{say(match[1], lexicon)} {_TIMES[code]}"
-
     def by(match: re.Match[str]) -> str:
         return f"{side(match[1])} {_BY[code]} {side(match[2])}"
 
@@ -51,21 +56,64 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def ratio(match: re.Match[str]) -> str:
         return f"{cardinal(int(match[1]), code)} {_RATIO[code]} {cardinal(int(match[2]), code)}"
 
+    # Of a formula, not of a range or a remark behind a dash: one side has a variable.
+    left, right = r"(?<![^\W\d_])[xyzn][²³]?", rf"\d{{0,9}}{_VARIABLE}"
     found = [
-        Rule(frozenset("x×"), re.compile(rf"{STARTS}({number})x{ENDS}"), multiple),
+        Rule(frozenset("-−–"), re.compile(r"((?<![\w.,])[\w.,]{1,20}|\)) [-−–] (?=[\w.,()]{1,20} ?=)"), minus),
+        Rule(
+            frozenset("-−–"), re.compile(rf"({left}(?= . [\d(])|{left}(?= . {right})|\d(?= . {right})) [-−–] "), minus
+        ),
+        Rule(frozenset("-−"), re.compile(r"(?<![\w.,-])(\d{1,9})[-−](?=\d{1,9} ?=)"), minus),
+        _multiple(lexicon),
         Rule(frozenset("x×"), re.compile(rf"{STARTS}({number})[x×]({number}){ENDS}"), by),
         Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,3}}):(\d{{1,3}}){ENDS}"), ratio),
-        Rule(frozenset("-−–"), re.compile(r"((?<![\w.,])[\w.,]{1,20}|\)) [-−–] (?=[\w.,()]{1,20} ?=)"), minus),
-        Rule(frozenset("-−"), re.compile(r"(?<![\w.,-])(\d{1,9})[-−](?=\d{1,9} ?=)"), minus),
         Rule(frozenset("".join(lexicon.signs)), re.compile(rf"(?<=[\w)%²³°½]) ({signs}) (?=[\w(√$€£+−-])"), sign),
         Rule(frozenset("".join(lexicon.signs)), re.compile(rf"(?<=[0-9)²³])({tight})(?=[0-9(])"), sign),
+        Rule(
+            frozenset("".join(lexicon.signs)),
+            re.compile(rf"(?<=(?<![^\W\d_])[xyzn])({tight})(?=[0-9(]|{_VARIABLE})"),
+            sign,
+        ),
         Rule(frozenset("~≈"), re.compile(r"(?<![\w~≈])[~≈] ?(?=[$€£]?\d)"), about),
         Rule(frozenset("±"), re.compile(r"(?<![\w±])± ?(?=\d)"), plus_minus),
-        Rule(frozenset("²³"), re.compile(r"(?<=[\w)])[²³](?!\w)"), power),
+        *_powers(lexicon),
     ]
     if code == "en":
         found += _english(lexicon)
     return tuple(found)
+
+
+def _multiple(lexicon: Lexicon) -> Rule:
+    """ "2x faster", or the "2x" of a formula."""
+    code = lexicon.code
+    counted = re.compile(rf" (?!(?:{_NOT_TIMES})\b|(?:{_ADDS}) (?:\d|{_VARIABLE}))(?:[aà]\b|[^\W\d_]{{2}})")
+
+    def multiple(match: re.Match[str]) -> str:
+        behind_sign = match.string[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in _OPERATORS
+        if behind_sign or not counted.match(match.string, match.end()):
+            return f"{say(match[1], lexicon)} x"
+        return _ONCE[code] if match[1] == "1" and code in _ONCE else f"{say(match[1], lexicon)} {_TIMES[code]}"
+
+    pattern = rf"{STARTS}({number_pattern(lexicon)})x(?:(?=[²³⁰-⁹⁻])|{ENDS})"
+    return Rule(frozenset("x"), re.compile(pattern), multiple)
+
+
+def _powers(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Superscripts behind a number, a variable or a bracket; ¹ alone is a footnote."""
+    code = lexicon.code
+    powers = "⁻[⁰¹²³⁴-⁹]{1,4}|[⁰¹²³⁴-⁹]{2,4}|[⁰⁴-⁹]"
+
+    def exponent(match: re.Match[str]) -> str:
+        minus = f"{lexicon.minus} " if match[0][0] == "⁻" else ""
+        return f" {_POWER[code]} {minus}{cardinal(int(match[0].lstrip('⁻').translate(_EXPONENTS)), code)}"
+
+    def power(match: re.Match[str]) -> str:
+        return " " + (lexicon.squared if match[0] == "²" else lexicon.cubed)
+
+    return (
+        Rule(frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹"), re.compile(rf"(?<=[\d)])(?:{powers})|(?<=(?<!\w)[a-z])(?:{powers})"), exponent),
+        Rule(frozenset("²³"), re.compile(r"(?<=[\w)])[²³](?!\w)"), power),
+    )
 
 
 def _english(lexicon: Lexicon) -> list[Rule]:
