@@ -1,5 +1,7 @@
 """Words whose dot does not end a sentence, and the words at which a first clause may be cut. All lower case."""
 
+from collections.abc import Mapping
+
 NEVER_ENDS = frozenset(
     # titles
     "mr mrs ms mx dr prof rev hon fr st mt gen col lt capt cpt cmdr sgt maj pvt adm gov pres rep sen supt messrs"
@@ -7,19 +9,40 @@ NEVER_ENDS = frozenset(
     # Latin and editorial
     " e.g eg i.e ie cf viz vs ca approx resp incl excl esp orig avg appt dept govt univ assn"
     # German, French, Spanish, Italian, Portuguese
-    " z.b d.h u.a o.ä bzw ggf evtl inkl zzgl str nr tel p.ex ej pág av avda sig sig.ra dott".split()
+    " z.b d.h u.a o.ä i.d.r s.o bzw ggf evtl inkl zzgl vgl sog str nr tel p.ex p.ej ej pág av avda dra aprox ee"
+    " c.-à-d sig sig.ra dott".split()
 )
 """The dot after these never ends a sentence."""
 
-BEFORE_NUMBER = frozenset("no nos nr num fig figs eq sec sect ch chap vol vols p pp pg art para ver v tel ext".split())
+BEFORE_NUMBER = frozenset(
+    "no nos nr num núm fig figs eq sec sect ch chap cap kap abb abs bd vol vols p pp pg págs art para ver v tel ext max"
+    " est".split()
+)
 """The dot after these does not end a sentence when a number follows: "No. 5", "Fig. 3"."""
 
 MAY_END = frozenset(
     "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
     " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
-    " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs sec secs mins usw uvm".split()
+    " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs sec secs mins usw uvm uu ee.uu ud uds"
+    " j.-c".split()
 )
 """The dot after these ends a sentence only where the next word begins with a capital."""
+
+ENDS_BEFORE_STARTER = frozenset("tsd mio mrd chr".split())
+"""The dot after these ends a sentence only before a word of `STARTERS`: "3 Mio. Euro"."""
+
+_ROMANS = frozenset("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split())
+_BEHIND_HOUR = frozenset(
+    "est edt cst cdt mst mdt pst pdt et ct mt pt gmt utc cet cest bst mon tue wed thu fri sat sun"
+    " monday tuesday wednesday thursday friday saturday sunday".split()
+)
+BOUND_TO: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("vol", "vols", "ch", "chap", "cap", "kap", "sec", "sect", "bd", "fig"), _ROMANS),
+    **dict.fromkeys(("a.m", "p.m", "am", "pm"), _BEHIND_HOUR),
+    **dict.fromkeys(("v", "n"), frozenset(("chr",))),
+    "apr": frozenset("j"),
+}
+"""The dot after these does not end a sentence before those: "Vol. II", "5 p.m. EST", "v. Chr.", "apr. J.-C."."""
 
 STARTERS = frozenset(
     "the this that these those it he she we they you i there here but and so then in on at for if when while after"
@@ -29,8 +52,24 @@ STARTERS = frozenset(
 )
 """Words that begin sentences: they tell "the U.S. The ..." from "the U.S. Senate"."""
 
+GERMAN_STARTERS = STARTERS | frozenset(
+    "morgen heute gestern dann danach jetzt nun man wenn weil dies diese dieser dieses mein dein ihr ja nein ein eine"
+    " auch doch mit bei nach im am zum vom für auf ob was wer wie wo warum leider außerdem dort nur vielleicht später"
+    " deshalb daher trotzdem denn seitdem seither damals".split()
+)
+"""The same in German text."""
+
+_ORDINAL_NOUNS = (
+    "weltkrieg spieltag geburtstag jahrestag hochzeitstag breitengrad längengrad wahlgang klasse etage bundesliga"
+    " auflage staffel etappe amtszeit sinfonie symphonie jahrhundert jahrtausend jh stockwerk obergeschoss lebensjahr"
+    " kapitel quartal semester"
+).split()
+
 MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember jänner".split())
 """German months: "3. Mai" is a date."""
+
+COUNTED_IN_ORDINALS = MONTHS | {noun + ending for noun in _ORDINAL_NOUNS for ending in ("", "s", "es", "n", "en")}
+"""A number with a dot before these is an ordinal, whatever stands before it; no English sentence begins so."""
 
 NAME_SUFFIXES = ("Jr", "Sr", "Inc", "Ltd", "LLC", "PhD", "Ph.D", "MD", "M.D", "Esq", "III", "II", "IV")
 """A comma before these belongs to the name."""

@@ -1,15 +1,55 @@
 """Whether a mark ends a sentence: full stops also stand behind abbreviations, numbers and initials."""
 
 import re
+from dataclasses import dataclass
 
-from assistant.abbreviations import BEFORE_NUMBER, MAY_END, MONTHS, NEVER_ENDS, STARTERS
-from assistant.unspoken import CLOSERS, NEXT_WORD, UNSPACED_LETTER, Judgement, Place, Unspoken, Verdict
+from assistant.abbreviations import (
+    BEFORE_NUMBER,
+    BOUND_TO,
+    COUNTED_IN_ORDINALS,
+    ENDS_BEFORE_STARTER,
+    GERMAN_STARTERS,
+    MAY_END,
+    NEVER_ENDS,
+    STARTERS,
+)
+from assistant.unspoken import CLOSERS, UNSPACED_LETTER, Judgement, Place, Unspoken, Verdict
 
 END_AT_ONCE = "!?。！？｡।॥؟۔\u037e።։"  # U+037E is the Greek question mark, which looks like ";"
 ENDS = END_AT_ONCE + ".…"
 _FULL_WIDTH_ENDS = frozenset("。！？｡।॥؟۔።։")
 _TRAILING = frozenset(CLOSERS + "\"'’]")
 _LIST_NUMBER = re.compile(r"[\s(]*(?:\d{1,3}|[A-Za-z])")
+_LETTERS = re.compile(r"[^\W_]+")
+_SPACED_LETTERS = re.compile(r"\b(?:[^\W\d_]\. )+[^\W\d_]{1,2}\Z")
+_ROAD = re.compile(r"\S\s+(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) (?:St|Dr)\Z")
+_SPANISH_SIR = re.compile(r"(?:\A\s*|(?:\A|\W)(?:El|Al|Del|Estimado|[^\W\d_A-Z]+,?) )Sr\Z")
+_ROAD_STARTERS = STARTERS - {"who", "no"}  # "Dr. Who", "Dr. No"
+_GERMAN_ORDINAL = re.compile(
+    r"(?<!\bI )\b(?:d(?:er|ie|as|e[mns])|[ai]m|zu[mr]|vom|beim|ins|ab|bis|(?:[mds]?ein|jed|dies)(?:e[mnrs]?)?)"
+    r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}\Z",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """The word behind a mark, up to an apostrophe: "It" of "It's".
+
+    Attributes:
+        word: As written, "" where none is known yet.
+        grows: More of it may come.
+    """
+
+    word: str
+    grows: bool
+
+    def among(self, words: frozenset[str]) -> bool | None:
+        """Whether it is one of these; None where that depends on what comes."""
+        word = self.word.lower()
+        if self.grows and any(known.startswith(word) for known in words):
+            return None
+        return word in words
 
 
 def judge_end(unspoken: Unspoken, place: Place, at: int) -> Judgement:
@@ -59,29 +99,75 @@ def _judge_by_next(unspoken: Unspoken, at: int, marks_end: int, end: int, *, at_
 
 
 def _judge_ellipsis(unspoken: Unspoken, end: int, following: str) -> Judgement:
-    word = _next_word(unspoken, end)
-    if following.islower() or word in ("I", "I'm", "I'll", "I’m", "I’ll", "I'd", "I've"):
-        long_enough = unspoken.first and unspoken.word_count(end) >= unspoken.min_words
-        return (Verdict.CLAUSE if long_enough else Verdict.PASS), end
-    return Verdict.END, end
+    ahead = _ahead(unspoken, end)
+    if not following.islower() and ahead.word != "I":
+        return Verdict.END, end
+    if ahead.word == "I" and ahead.grows:
+        return Verdict.WAIT, end
+    long_enough = unspoken.first and unspoken.word_count(end) >= unspoken.min_words
+    return (Verdict.CLAUSE if long_enough else Verdict.PASS), end
 
 
 def _judge_dot(unspoken: Unspoken, at: int, end: int, following: str) -> Judgement:
-    word = _word_before(unspoken, at)
-    lower = word.lower()
-    next_word = _next_word(unspoken, end)
-    dated = word.isdigit() and len(word) <= 2 and next_word.lower() in MONTHS
-    numbered = following.isdigit() and lower in BEFORE_NUMBER
-    initials = "." in word and all(len(part) == 1 for part in word.split("."))
-    if lower in NEVER_ENDS or numbered or dated or _is_list_number(unspoken, at, word):
-        goes_on = True
-    elif lower in MAY_END:
-        goes_on = following.isalnum() and not following.isupper()
-    elif initials or (len(word) == 1 and word.isupper() and word != "I"):
-        goes_on = next_word.lower() not in STARTERS or not following.isupper()
-    else:
-        goes_on = following.islower() and (end > at + 1 or len(word) < 3)
+    goes_on = _goes_on(unspoken, at, end, following)
+    if goes_on is None:
+        return Verdict.WAIT, at
     return (Verdict.PASS if goes_on else Verdict.END), end
+
+
+def _goes_on(unspoken: Unspoken, at: int, end: int, following: str) -> bool | None:
+    """Whether the sentence goes on behind a dot; None where the next word decides and may still grow."""
+    word, ahead = _word_before(unspoken, at), _ahead(unspoken, end)
+    lower = word.lower()
+    head = unspoken.text[max(unspoken.start, at - 40) : at]
+    if _never_ends(head, lower) or _is_list_number(unspoken, at, word):
+        return _no_starter(ahead, following, _ROAD_STARTERS) if _ROAD.search(head) else True
+    bound = ahead.among(BOUND_TO.get(lower, frozenset()))
+    if bound is not False:
+        return bound
+    if lower in MAY_END:
+        return following.isalnum() and not following.isupper()
+    if lower in ENDS_BEFORE_STARTER:
+        return _no_starter(ahead, following, GERMAN_STARTERS)
+    if following.isdigit() and lower in BEFORE_NUMBER:
+        return True
+    inner = (
+        _behind_number(head, ahead, following) if word.isdigit() else _behind_letters(unspoken, word, end, following)
+    )
+    return following.islower() and (end > at + 1 or len(word) < 3) if inner is False else inner
+
+
+def _never_ends(head: str, word: str) -> bool:
+    """Also "z. B." and "p. ej." with their spaces, and the Spanish "Sr.", which stands before a name, not behind it."""
+    spaced = _SPACED_LETTERS.search(head)
+    joined = spaced.group().replace(" ", "").lower() if spaced else word
+    return word in NEVER_ENDS or joined in NEVER_ENDS or (word == "sr" and _SPANISH_SIR.search(head) is not None)
+
+
+def _behind_number(head: str, ahead: _Ahead, following: str) -> bool | None:
+    """Whether a number is a German ordinal, whose sentence goes on."""
+    counted = ahead.among(COUNTED_IN_ORDINALS) if following.isupper() else False
+    if counted is False and _GERMAN_ORDINAL.search(head):
+        return _no_starter(ahead, following, GERMAN_STARTERS)
+    return counted
+
+
+def _behind_letters(unspoken: Unspoken, word: str, end: int, following: str) -> bool | None:
+    """Whether letters are initials, or the first of several letters with dots, whose sentence goes on."""
+    ahead = _ahead(unspoken, end)
+    initials = "." in word and all(len(part) == 1 for part in word.split("."))
+    if initials or (len(word) == 1 and word.isupper() and word != "I"):
+        return _no_starter(ahead, following, STARTERS)
+    if len(word) == 1 and word.islower() and len(ahead.word) <= 1:
+        # "z. B." against "Solve for x. A solution ..."
+        return None if ahead.grows else unspoken.text.startswith(ahead.word + ".", _skip_to_letter(unspoken, end))
+    return False
+
+
+def _no_starter(ahead: _Ahead, following: str, starters: frozenset[str]) -> bool | None:
+    """Whether what follows is none of the words that begin sentences; None where that depends on what comes."""
+    starts = ahead.among(starters) if following.isupper() else False
+    return None if starts is None else not starts
 
 
 def _is_list_number(unspoken: Unspoken, at: int, word: str) -> bool:
@@ -96,9 +182,11 @@ def _word_before(unspoken: Unspoken, at: int) -> str:
     return re.split(r"[\s(\[{“„«\"'’—–/]", head)[-1]
 
 
-def _next_word(unspoken: Unspoken, at: int) -> str:
-    found = NEXT_WORD.match(unspoken.text, _skip_to_letter(unspoken, at))
-    return found.group() if found else ""
+def _ahead(unspoken: Unspoken, at: int) -> _Ahead:
+    at = _skip_to_letter(unspoken, at)
+    found = _LETTERS.match(unspoken.text, at)
+    end = found.end() if found else at
+    return _Ahead(unspoken.text[at:end], grows=end == len(unspoken.text) and not unspoken.final)
 
 
 def _skip_to_letter(unspoken: Unspoken, at: int) -> int:

@@ -51,6 +51,30 @@ CASES: list[tuple[str, list[str]]] = [
     ("So did I. Then we left.", ["So did I.", "Then we left."]),
     ("Das kostet z.B. fünf Euro. Gut.", ["Das kostet z.B. fünf Euro.", "Gut."]),
     ("Das ist ca. ein Meter. Gut.", ["Das ist ca. ein Meter.", "Gut."]),
+    ("I live in the U.S. It's big.", ["I live in the U.S.", "It's big."]),
+    ("I live on Main St. It's nice.", ["I live on Main St.", "It's nice."]),
+    ("Turn left on Oak Dr. Then stop.", ["Turn left on Oak Dr.", "Then stop."]),
+    ("Go up to 5th St. The rest is easy.", ["Go up to 5th St.", "The rest is easy."]),
+    ("We saw St. Helens and Dr. No. Fine.", ["We saw St. Helens and Dr. No.", "Fine."]),
+    ("Use max. 5 items, built est. 1990. Good.", ["Use max. 5 items,~", "built est. 1990.", "Good."]),
+    ("See Vol. II for this. Good.", ["See Vol. II for this.", "Good."]),
+    ("At 5 p.m. EST or 10 a.m. Monday. Good.", ["At 5 p.m. EST or 10 a.m. Monday.", "Good."]),
+    ("Solve it for x. A solution is 3.", ["Solve it for x.", "A solution is 3."]),
+    ("Im 19. Jahrhundert war das anders.", ["Im 19. Jahrhundert war das anders."]),
+    ("Im 18. und 19. Jahrhundert war es so.", ["Im 18. und 19. Jahrhundert war es so."]),
+    ("Der 2. Weltkrieg endete 1945. Gut.", ["Der 2. Weltkrieg endete 1945.", "Gut."]),
+    ("Heute ist der 5. Morgen kommt er.", ["Heute ist der 5.", "Morgen kommt er."]),
+    ("Ich bin 25. Peter ist 30.", ["Ich bin 25.", "Peter ist 30."]),
+    ("Now I am 25. Bob is 30.", ["Now I am 25.", "Bob is 30."]),
+    ("Wir sehen z. B. Äpfel, d. h. Obst. Gut.", ["Wir sehen z. B. Äpfel,~", "d. h. Obst.", "Gut."]),
+    ("Es sind 3,5 Mio. Euro. Das ist viel.", ["Es sind 3,5 Mio. Euro.", "Das ist viel."]),
+    ("Er hat 2 Mrd. Das reicht ihm.", ["Er hat 2 Mrd.", "Das reicht ihm."]),
+    ("Caesar starb 44 v. Chr. in Rom. Gut.", ["Caesar starb 44 v. Chr. in Rom.", "Gut."]),
+    ("Il est mort en 44 av. J.-C. et puis rien.", ["Il est mort en 44 av. J.-C. et puis rien."]),
+    ("El Sr. López llegó ayer. Bien.", ["El Sr. López llegó ayer.", "Bien."]),
+    ("Now came John Smith Sr. He spoke.", ["Now came John Smith Sr.", "He spoke."]),
+    ("Vive en EE. UU. desde ayer. Bien.", ["Vive en EE. UU. desde ayer.", "Bien."]),
+    ("Toma el núm. 5 o p. ej. Peras. Bien.", ["Toma el núm. 5 o p. ej. Peras.", "Bien."]),
     # Addresses and files
     ("Visit https://www.example.com/a.b?c=d. Then call.", ["Visit example.com.", "Then call."]),
     ("Go to example.com for more. Bye.", ["Go to example.com for more.", "Bye."]),
@@ -176,3 +200,13 @@ EARLY: list[tuple[str, int, str]] = [
     ("**Short answer:** yes, it is.", 10, "Short answer: yes,"),
     ("<think>\nA long thought. More of it.\n</think>\n\nIt is noon. Really.", 23, "It is noon."),
 ]
+
+# What stands before a dot or an ellipsis, and what behind it: whether a sentence ends may not hang on where tokens end.
+BEFORE_DOT = (
+    "the U.S.|Dr.|Main St.|number 5.|I am 25.|der 5.|Im 18. und 19.|z.|x.|5 p.m.|3 Mio.|Vol.|No.|44 v.|Smith Sr.|"
+    "El Sr.|etc.|I.|J.|am 22.|wait...|that…|EE. UU.|apr.|max.|p. ej."
+).split("|")
+BEHIND_DOT = (
+    "My|The|They|März|Maria|Mai|II|Vi|I|It's|I'm|In|B. Bees|A|EST|Esther|Jahrhundert|Jahre|Morgen|Mord|Monday|Mond|5|"
+    '"Tell" him|Chr.|J.-C.|and|Danach|Peter|¿Me'
+).split("|")

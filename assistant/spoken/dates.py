@@ -2,6 +2,8 @@
 
 import re
 
+from assistant.spoken import german_ordinals
+from assistant.spoken.german_ordinals import german_ordinal
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, ordinal, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
@@ -10,8 +12,6 @@ _WEEKDAYS = {
     "Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday",
     "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday",
 }  # fmt: skip
-_GERMAN_N = frozenset("am vom zum dem den des im beim bis ab seit zur vor nach diesem jedem der".split())
-_GERMAN_E = frozenset("der die das diese jede".split())
 _BEFORE_DECADE = frozenset("the his her their my your our in early late mid low high upper lower".split())
 _DECADES = {
     10: "tens", 20: "twenties", 30: "thirties", 40: "forties", 50: "fifties", 60: "sixties", 70: "seventies",
@@ -42,14 +42,6 @@ def _english(day: int, month: str, lexicon: Lexicon, before: str) -> str:
     if not lexicon.day_first:
         return f"{month} {ordinal(day, 'en')}"
     return f"{'' if before == 'the' else 'the '}{ordinal(day, 'en')} of {month}"
-
-
-def german_ordinal(value: int, before: str) -> str:
-    """With the ending that the article in front of it asks for."""
-    words = ordinal(value, "de")
-    if before in _GERMAN_E:
-        return words
-    return words + ("n" if before in _GERMAN_N else "r")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -96,7 +88,10 @@ def _article(match: re.Match[str]) -> str:
     before = word_before(match)
     if before.endswith("tag,") or before in ("mittwoch,", "freitag"):
         return "am"
-    return before
+    shared = re.search(
+        r"\b(\w+) \d{1,2}\. (?:und|oder|bis) \Z", match.string[max(0, match.start() - 30) : match.start()]
+    )
+    return shared[1].lower() if shared else before
 
 
 def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -184,8 +179,7 @@ def _month_first(lexicon: Lexicon, names: str, weekdays: str) -> list[Rule]:
 
 def _ordinals(lexicon: Lexicon) -> tuple[Rule, ...]:
     if lexicon.code == "de":
-        beside = r"(?:(?<=\b[dD](?:er|ie|as|em|en|es) )|(?<=\b(?:am|im) )|(?<=\b(?:vom|zum|zur) )|(?<=\bbeim ))"
-        return (Rule(DIGITS, re.compile(rf"{beside}(\d{{1,3}})\.(?= [a-zäöüA-ZÄÖÜ])"), _german_ordinal),)
+        return german_ordinals.rules()
     if lexicon.code == "fr":
         return (Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,4}})(ers?|re|ère|ème|e)s?{ENDS}"), _french_ordinal),)
     if lexicon.code == "es":
@@ -213,10 +207,6 @@ def _decade(match: re.Match[str]) -> str | None:
     if century is None:
         return None
     return "two thousands" if century == 20 else f"{cardinal(century, 'en')} hundreds"
-
-
-def _german_ordinal(match: re.Match[str]) -> str:
-    return german_ordinal(int(match[1]), word_before(match))
 
 
 def _french_ordinal(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ import timeit
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken_cases import CASES, EARLY
+from spoken_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 
 from assistant.sentences import Sentences, Unit
 from assistant.speakable import speakable
@@ -68,6 +68,27 @@ def test_a_short_sentence_takes_the_next_one_along_only_if_it_is_there() -> None
 def test_a_number_over_a_token_boundary_is_not_split(cut: int) -> None:
     text = "It is 3.5 m"
     assert [unit.text for unit in units_of([text[:cut], text[cut:]])] == [text]
+
+
+@pytest.mark.parametrize("before", BEFORE_DOT)
+def test_a_word_over_a_token_boundary_ends_no_sentence_that_it_would_not_end_whole(before: str) -> None:
+    for behind in BEHIND_DOT:
+        head = f"Here it is now.\nThen we saw {before}"
+        text = f"{head} {behind} went on and on. So it goes on."
+        whole = [unit.text for unit in units_of([text])]
+        for cut in range(len(head) - 2, len(head) + len(behind) + 3):
+            assert [unit.text for unit in units_of([text[:cut], text[cut:]])] == whole, text[:cut]
+        assert [unit.text for unit in units_of(list(text))] == whole
+
+
+def test_only_a_word_that_can_change_the_verdict_is_waited_for() -> None:
+    head = "We saw it all in the"
+    assert [len(Sentences().feed(f"{head} {rest}")) for rest in ("U.S. M", "U.S. Q", "year 5. My", "end. M")] == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_long_text_is_cut_at_a_word() -> None:
