@@ -237,6 +237,19 @@ ENGLISH: list[tuple[str, str]] = [
         "ten to the power of twenty-three molecules in ten to the power of twelve rooms.",
     ),
     ("10⁻³ is not x⁴.", "ten to the power of minus three is not x to the power of four."),
+    ("It takes 1h 30m to get there.", "It takes one hour thirty minutes to get there."),
+    ("It took 5m 30s, 3m ago.", "It took five minutes thirty seconds, three minutes ago."),
+    ("It took 1h01m15s.", "It took one hour one minute fifteen seconds."),
+    ("It has 2.5m followers, 5m people.", "It has two point five million followers, five million people."),
+    ("A 5m rope is 5m long.", "A five meters rope is five meters long."),
+    ("There are 10s of thousands, 100s of users.", "There are tens of thousands, hundreds of users."),
+    ("It shuts at 24:00.", "It shuts at midnight."),
+    ("Open 9:00-24:00, or 24:30.", "Open nine o'clock to midnight, or twelve thirty A.M."),
+    ("At 3.30 p.m. we go, back at 5.05am.", "At three thirty PM we go, back at five oh five A.M."),
+    ("We meet at 10 a.m. Monday.", "We meet at ten A.M Monday."),
+    ("It is $1.99/lb.", "It is one dollar and ninety-nine cents per pound."),
+    ("It is $15/hr or $1,200/mo.", "It is fifteen dollars per hour or one thousand two hundred dollars per month."),
+    ("Walk 2,000-3,000 steps.", "Walk two thousand to three thousand steps."),
     ("It was so in 2020¹.", "It was so in 2020¹."),
 ]
 
@@ -296,6 +309,10 @@ GERMAN: list[tuple[str, str]] = [
     ("Zwischen 5–10 Leute kamen.", "Zwischen fünf und zehn Leute kamen."),
     ("2x + 3 = 7 und 2x ist 4.", "zwei x plus drei gleich sieben und zwei x ist vier."),
     ("Es ist 3x schneller, 1x täglich.", "Es ist drei mal schneller, einmal täglich."),
+    ("Es dauert 1h 30m, 5m 30s.", "Es dauert eine Stunde dreißig Minuten, fünf Minuten dreißig Sekunden."),
+    ("Das kostet 3,50 €/kg.", "Das kostet drei Euro fünfzig pro Kilogramm."),
+    ("Geh 2.000-3.000 Schritte.", "Geh zweitausend bis dreitausend Schritte."),
+    ("Um 24:00 Uhr.", "Um vierundzwanzig Uhr."),
     ("Es sind 10⁶ oder 10⁻³.", "Es sind zehn hoch sechs oder zehn hoch minus drei."),
 ]
 
@@ -337,6 +354,10 @@ FRENCH: list[tuple[str, str]] = [
     ("2 + 2 = 4", "deux plus deux égale quatre"),
     ("2x + 3 = 7 et y = 3x - 2.", "deux x plus trois égale sept et y égale trois x moins deux."),
     ("C'est 2x plus rapide, 2x par jour.", "C'est deux fois plus rapide, deux fois par jour."),
+    ("Cela dure 1h 21m, 5m 30s.", "Cela dure une heure vingt et une minutes, cinq minutes trente secondes."),
+    ("Cela coûte 3,50 €/kg.", "Cela coûte trois euros cinquante par kilogramme."),
+    ("Faites 2 000-3 000 pas.", "Faites deux mille à trois mille pas."),
+    ("Attendez 21 min.", "Attendez vingt et une minutes."),
     ("Il y en a 10⁶ ou 10⁻³.", "Il y en a dix puissance six ou dix puissance moins trois."),
 ]
 
@@ -379,6 +400,20 @@ SPANISH: list[tuple[str, str]] = [
     ("2 + 2 = 4", "dos más dos igual a cuatro"),
     ("2x + 3 = 7 y 2x es 4.", "dos x más tres igual a siete y dos x es cuatro."),
     ("Es 2x más rápido, 3x al día.", "Es dos veces más rápido, tres veces al día."),
+    ("Tarda 1h 30m, 5m 30s.", "Tarda una hora treinta minutos, cinco minutos treinta segundos."),
+    ("Cuesta 3,50 €/kg.", "Cuesta tres euros con cincuenta por kilogramo."),
+    ("Anda 2.000-3.000 pasos.", "Anda dos mil a tres mil pasos."),
+    (
+        "31 días, 21 personas y 200 casas, 101 perros.",
+        "treinta y un días, veintiuna personas y doscientas casas, ciento un perros.",
+    ),
+    ("Hay 200 días, 500 veces, el 31 de mayo.", "Hay doscientos días, quinientas veces, el treinta y uno de mayo."),
+    ("Hay 21 turistas y 21 menos.", "Hay 21 turistas y 21 menos."),
+    (
+        "Son 21 km, 21 €, 200 £ y 21 millones.",
+        "Son veintiún kilómetros, veintiún euros, doscientas libras y veintiún millones.",
+    ),
+    ("Son 21,1 metros, un 21 %.", "Son veintiuno coma uno metros, un veintiuno por ciento."),
     ("Hay 10⁶ o 10⁻³.", "Hay diez elevado a seis o diez elevado a menos tres."),
     ("Hay fruta, p. ej. peras.", "Hay fruta, por ejemplo peras."),
 ]

@@ -9,7 +9,7 @@ _MASCULINE = {
     "To": "téraoctet", "W": "watt", "kW": "kilowatt", "MW": "mégawatt", "kWh": "kilowattheure", "V": "volt",
     "dB": "décibel", "px": "pixel",
 }  # fmt: skip
-_FEMININE = {"s": "seconde", "min": "minute", "ms": "milliseconde", "t": "tonne", "kcal": "kilocalorie"}
+_FEMININE = {"h": "heure", "s": "seconde", "min": "minute", "ms": "milliseconde", "t": "tonne", "kcal": "kilocalorie"}
 _UNITS = {symbol: (f"un {name}", f"{name}s") for symbol, name in _MASCULINE.items()}
 _UNITS |= {symbol: (f"une {name}", f"{name}s") for symbol, name in _FEMININE.items()}
 _UNITS |= {

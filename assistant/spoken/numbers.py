@@ -16,6 +16,15 @@ _YEAR_WORDS = frozenset(
 )
 _SURELY_YEAR = frozenset("since until till before after during circa year".split())
 _COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+s|people|men|women|children)\b")
+_SPANISH_PLURAL = re.compile(r" ([a-záéíóúñü]{2,30}s)\b")
+_SPANISH_MASCULINE = re.compile(
+    r"millones|billones|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
+    r"lugares|dólares|jugadores|trenes|aviones|puntos|gramos|kilogramos|(?!manos|fotos|motos|menos|estos|ellos|todos|otros)\w+[^m\W]os"
+)
+_SPANISH_FEMININE = re.compile(
+    r"manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
+    r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
+)
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
 _DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
@@ -53,6 +62,18 @@ def ordinal(value: int, code: str) -> str:
     return str(num2words(value, lang=code, to="ordinal")).replace(",", "")
 
 
+def before_noun(words: str, code: str, *, feminine: bool) -> str:
+    """As the noun behind a number bends it: "veintiún días", "doscientas casas", "vingt et une heures"."""
+    if code == "fr" and feminine:
+        return re.sub(r"\bun\Z", "une", words)
+    if code != "es":
+        return words
+    if not feminine:
+        return re.sub(r"veintiuno\Z", "veintiún", re.sub(r"\buno\Z", "un", words))
+    millions, mark, rest = words.rpartition("millones")
+    return millions + mark + re.sub(r"uno\Z", "una", re.sub(r"ientos\b", "ientas", rest))
+
+
 def year(value: int, code: str) -> str:
     """ "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
     if code == "de" and 1100 <= value < 2000 and value % 100 == 0:
@@ -83,6 +104,14 @@ def _after_point(rest: str, code: str) -> str:
     if code == "fr" and len(rest) == 2 and rest[0] != "0":
         return cardinal(int(rest), code)
     return digits(rest, code)
+
+
+def counted(figures: str, one: str, lexicon: Lexicon) -> str:
+    """A number before what is called `one` where there is one of it: "una libra" makes it "veintiuna"."""
+    article = one.split(" ", 1)[0]
+    if article not in ("un", "una", "une") or re.search(rf"{lexicon.decimal}\d{{1,15}}\Z", figures):
+        return say(figures, lexicon)
+    return before_noun(say(figures, lexicon), lexicon.code, feminine=article != "un")
 
 
 def fraction(over: int, under: int, code: str) -> str | None:
@@ -156,9 +185,24 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             return year(int(figures), code)
         if figures.isdigit() and len(figures) >= 10:
             return sign + digits(figures, code)
+        if code == "es" and "," not in figures:
+            return _spanish(match, sign, say(figures, lexicon))
         return sign + say(figures, lexicon)
 
     return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
+
+
+def _spanish(match: re.Match[str], sign: str, words: str) -> str | None:
+    """A number that bends with its noun; a short one stays in figures where the noun's gender is not sure."""
+    noun = _SPANISH_PLURAL.match(match.string, match.end())
+    feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
+    if noun is None or feminine == masculine:
+        return sign + words
+    if _SPANISH_MASCULINE.fullmatch(noun[1]):
+        return sign + masculine
+    if _SPANISH_FEMININE.fullmatch(noun[1]):
+        return sign + feminine
+    return None if match[2].isdigit() else sign + words
 
 
 def _year_or_count(match: re.Match[str], value: int) -> str:

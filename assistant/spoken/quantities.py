@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable
 
 from assistant.spoken.lexicon import Currency, Lexicon
-from assistant.spoken.numbers import cardinal, number_pattern, say, year
+from assistant.spoken.numbers import cardinal, counted, number_pattern, say, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
 
 _GLUED_ONLY_APART = frozenset("s t h A N J B".split())  # "1990s", "5A": a unit only behind a space
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
+_SHORT_EACH = {"mo": "month", "yr": "year", "wk": "week"}
 _EACH = {
     "en": "second|minute|hour|day|night|week|month|year|person|user|item|seat|head|mile|pound|gallon",
     "de": "Sekunde|Minute|Stunde|Tag|Nacht|Woche|Monat|Jahr|Person|Stück",
@@ -24,7 +25,7 @@ def _alternatives(names: Iterable[str]) -> str:
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Money first, then units, then plain ranges."""
-    return (_each(lexicon), *_money(lexicon), *_units(lexicon), *_ranges(lexicon))
+    return (_each(lexicon), _each_unit(lexicon), *_money(lexicon), *_units(lexicon), *_ranges(lexicon))
 
 
 def _each(lexicon: Lexicon) -> Rule:
@@ -34,6 +35,19 @@ def _each(lexicon: Lexicon) -> Rule:
     return Rule(
         frozenset("/"), re.compile(rf"(?:(?<=[\d%$€£¥])|(?<=USD)|(?<=EUR))/(?=(?:{_EACH[lexicon.code]})\b)"), read
     )
+
+
+def _each_unit(lexicon: Lexicon) -> Rule:
+    """ "$1.99/lb": the unit behind a price."""
+    units = {symbol: one.split(" ", 1)[1] for symbol, (one, _many) in lexicon.units.items() if symbol[0].isalpha()}
+    units |= _SHORT_EACH if lexicon.code == "en" else {}
+    names, number = _alternatives(lexicon.currencies), number_pattern(lexicon)
+
+    def read(match: re.Match[str]) -> str:
+        return f"{match[1]} {lexicon.per} {units[match[2]]}"
+
+    price = rf"(?<![\w.,$€£¥₹])((?:{names}) ?{number}|{number} ?(?:{names}))"
+    return Rule(frozenset("/"), re.compile(rf"{price}/({_alternatives(units)})(?![\w/²³])"), read)
 
 
 def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -66,9 +80,13 @@ def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, sc
     whole, _, cents = low.partition(lexicon.decimal.replace("\\", ""))
     figures = re.sub(r"\D", "", whole)
     if len(cents) != 2 or not currency.many_cents:
-        return currency.one if figures == "1" and not cents and not one else f"{say(low, lexicon)} {many}"
+        return (
+            currency.one
+            if figures == "1" and not cents and not one
+            else f"{counted(low, currency.one, lexicon)} {many}"
+        )
     minor = cardinal(int(cents), lexicon.code)
-    major = currency.one if figures == "1" else f"{say(whole, lexicon)} {many}"
+    major = currency.one if figures == "1" else f"{counted(whole, currency.one, lexicon)} {many}"
     if int(cents) == 0:
         return major
     if int(figures) == 0:
@@ -79,7 +97,7 @@ def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, sc
 
 def _scaled(lexicon: Lexicon, low: str, scale: str, many: str) -> str:
     of = " de" if lexicon.code in ("fr", "es") and lexicon.scales[scale] not in ("mille", "mil") else ""
-    words = f"{say(low, lexicon)} {lexicon.scales[scale]}{of} {many}"
+    words = f"{counted(low, 'un', lexicon)} {lexicon.scales[scale]}{of} {many}"
     return words.replace(" de euros", " d'euros") if lexicon.code == "fr" else words
 
 
@@ -99,10 +117,11 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
         dot = "." if match[7] and not goes_on(match) else ""
         if high:
-            return f"{minus}{say(low, lexicon)} {lexicon.to} {say(high, lexicon)} {many}{dot}"
+            return f"{minus}{say(low, lexicon)} {lexicon.to} {counted(high, one, lexicon)} {many}{dot}"
         if low == "1" and not scale:
             return f"{minus}{one}{dot}"
-        return " ".join(filter(None, (minus.strip(), say(low, lexicon), scale, many))) + dot
+        amount = say(low, lexicon) if scale else counted(low, one, lexicon)
+        return " ".join(filter(None, (minus.strip(), amount, scale, many))) + dot
 
     range_mark = rf"(?:\s?[–—-]\s?|\s{lexicon.to}\s|\sto\s)"
     pattern = (
@@ -121,14 +140,15 @@ def _ranges(lexicon: Lexicon) -> tuple[Rule, ...]:
             return "fifty-fifty"
         if (len(low) > 1 and low[0] == "0") or (len(high) > 1 and high[0] == "0"):
             return None
-        years = len(low) == 4 and 1100 <= int(low) <= 2099
-        first = year(int(low), code) if years else cardinal(int(low), code)
+        years = len(low) == 4 and low.isdigit() and 1100 <= int(low) <= 2099
+        first = year(int(low), code) if years else say(low, lexicon)
         if years and len(high) == 2:
             return f"{first} {lexicon.to} {cardinal(int(high), code)}"
         joint = lexicon.conjunction if word_before(match) in _BETWEEN else lexicon.to
-        last = year(int(high), code) if years and len(high) == 4 else cardinal(int(high), code)
+        last = year(int(high), code) if years and len(high) == 4 and high.isdigit() else say(high, lexicon)
         return f"{first} {joint} {last}"
 
     # A spaced hyphen between numbers is a subtraction or a dash as often as a range: only a tight one counts.
-    tight = rf"{STARTS}(\d{{1,4}})(?:[-–—]| – )(\d{{1,4}}){ENDS}(?! ?=)"
+    number = rf"\d{{1,3}}(?:[{lexicon.thousands}]\d{{3}}){{1,3}}|\d{{1,4}}"
+    tight = rf"{STARTS}({number})(?:[-–—]| – )({number}){ENDS}(?! ?=)"
     return (Rule(frozenset("-–—"), re.compile(tight), read),)

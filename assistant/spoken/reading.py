@@ -8,7 +8,7 @@ import importlib
 from dataclasses import replace
 from functools import cache
 
-from assistant.spoken import abbreviations, codes, dates, names, numbers, quantities, signs, times
+from assistant.spoken import abbreviations, codes, dates, durations, names, numbers, quantities, signs, times
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.rule import Rule
 
@@ -56,6 +56,7 @@ def _rules(language: str) -> tuple[Rule, ...]:
         lexicon = replace(lexicon, day_first=True)
     return (
         *names.rules(lexicon),
+        *durations.rules(lexicon),
         *dates.rules(lexicon),
         *times.rules(lexicon),
         *codes.rules(lexicon),

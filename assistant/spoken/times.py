@@ -3,7 +3,7 @@
 import re
 
 from assistant.spoken.lexicon import Lexicon
-from assistant.spoken.numbers import cardinal
+from assistant.spoken.numbers import before_noun, cardinal
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on
 
 _ZONES = {
@@ -12,6 +12,8 @@ _ZONES = {
 }  # fmt: skip
 # "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
 _HALVES = {"a": "A.M", "p": "PM"}
+
+_WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -23,9 +25,11 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 def _clock(hour: int, minute: int, half: str | None) -> str:
     """ "ten thirty A.M", "two oh five P.M" for 14:05, "ten o'clock"."""
+    if half is None and (hour, minute) == (24, 0):
+        return "midnight"
     if half is None and (hour > 12 or hour == 0):
-        half = "p" if hour > 12 else "a"
-    words = cardinal((hour - 12 if hour > 12 else hour) or 12, "en")
+        half = "p" if 12 < hour < 24 else "a"
+    words = cardinal(hour % 12 or 12, "en")
     if minute:
         words += f" oh {cardinal(minute, 'en')}" if minute < 10 else f" {cardinal(minute, 'en')}"
     elif half is None:
@@ -49,8 +53,9 @@ def _english() -> tuple[Rule, ...]:
             words += f" UTC {sign} {cardinal(int(match['offset'][1:3]), 'en')}"
         return words + _tail(match)
 
-    def hour_only(match: re.Match[str]) -> str | None:
-        return _clock(int(match["hour"]), 0, match["half"]) + _tail(match) if 0 < int(match["hour"]) <= 12 else None
+    def with_half(match: re.Match[str]) -> str | None:
+        hour, minute = int(match["hour"]), int(match["minute"] or 0)
+        return _clock(hour, minute, match["half"]) + _tail(match) if 0 < hour <= 12 else None
 
     def span(match: re.Match[str]) -> str | None:
         hour, minute, half = match["from_hour"], match["from_minute"], match["from_half"]
@@ -79,7 +84,7 @@ def _english() -> tuple[Rule, ...]:
             ),
             single,
         ),
-        Rule(DIGITS, re.compile(rf"{STARTS}{hour}{half}{zones}(?!\w)"), hour_only),
+        Rule(DIGITS, re.compile(rf"{STARTS}{hour}(?:\.(?P<minute>[0-5]\d))?{half}{zones}(?!\w)"), with_half),
     )
 
 
@@ -91,7 +96,9 @@ def _tail(match: re.Match[str]) -> str:
 
 
 def _ends_here(match: re.Match[str]) -> bool:
-    rest = match.string[match.end() : match.end() + 3]
+    rest = match.string[match.end() : match.end() + 10]
+    if _WEEKDAY.match(rest):
+        return False
     return not rest.strip() or (rest[:1] == " " and rest[1:2].isupper())
 
 
@@ -102,9 +109,8 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
         words = cardinal(hour, code)
         if code == "de":
             return ("ein" if hour == 1 else words) + " Uhr"
-        if code == "fr":
-            return re.sub(r"\bun$", "une", words) + (" heure" if hour < 2 else " heures")
-        return re.sub(r"uno$", "una", words)
+        words = before_noun(words, code, feminine=True)
+        return words + (" heure" if hour < 2 else " heures") if code == "fr" else words
 
     def read(match: re.Match[str]) -> str | None:
         hour, minute = match[1], match[2]
@@ -119,7 +125,7 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     after = r"(?![\w:]|[.-]\d)"
     found = [
-        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b\.?)?{after}"), read)
+        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b)?{after}"), read)
     ]
     if code == "de":
         found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? Uhr\b"), read))
