@@ -15,9 +15,9 @@ _POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|�
 _POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3})?")
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
 _NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
-_GROUP = re.compile(r"\\[A-Za-z]+\s*\{[^{}]*\}?")
+_NO_PROSE = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\}?)?|</?[A-Za-z][\w-]*>?")
 # What an amount of money may have behind it, and a formula has not: a line end, a sentence end, a word.
-_AMOUNT_GOES_ON = re.compile(r"\n|\?|(?<!\\)[.:;]\s|[\s/(-][^\W\d_]{3}|[^\x00-\u05ff\u2000-\u2fff]")
+_AMOUNT_GOES_ON = re.compile(r"\n|\?|(?<!\\)[.:;]\s|[\s/(-][^\W\d_]{3}|[^\W\d_]{4}|[^\x00-\u05ff\u2000-\u2fff]")
 _MAX_INLINE_MATH_CHARS = 120
 _MAX_DISPLAY_MATH_CHARS = 400
 
@@ -48,7 +48,7 @@ class Formulas:
         """A formula up to the next "$"; with an `amount` at its head only where nothing in it reads like prose."""
         limit = pos + 1 + _MAX_INLINE_MATH_CHARS
         end = text.find("$", pos + 1, limit)
-        if amount and _AMOUNT_GOES_ON.search(_GROUP.sub("", text[pos + 1 : end if end >= 0 else limit])):
+        if amount and _AMOUNT_GOES_ON.search(_NO_PROSE.sub("", text[pos + 1 : end if end >= 0 else limit])):
             return self._reading.literal(text, pos)
         if end < 0:
             stray = "\n" in text[pos:limit] or not self._reading.lacks(text, pos + 1, _MAX_INLINE_MATH_CHARS)

@@ -4,14 +4,14 @@ import time
 import timeit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assistant.speakable import Speakable, speakable
 
 ATOMS = [
     *"* ** _ ` ``` ```py\n # ## - + > | |---| --- === [ ] ( ) ]( [1] ! ![ ? . ... , ; & &amp; &lt; amp; lt;".split(" "),
-    *"< <b> </b> > <think> </think> <!-- --> $ $5 $$ $x^2$ \\ \\( \\) \\frac{1}{2} ^ ^2 { } ~ ~~ http".split(),
+    *"< <b> </b> > <think> </think> <!-- --> $ $$ $x^2$ \\ \\( \\) \\frac{1}{2} ^ ^2 { } ~ ~~ http".split(),
     *"https:// :// www.".split(),
     *"w h f a b Word 5 3.5 é 你好 。 😀 【 】 【4†s】 → • — – = <|x|> <br> ' \" “ \\* &#42; &#10; [^1]: [ ] /".split(),
     *"[THINK] [/THINK] ◁ ‼ % \u200b \u200c \u200d \u0645 \ufe0f \x00".split(" "),
@@ -174,6 +174,8 @@ def test_the_cut_into_tokens_does_not_matter(text: str, sizes: list[int]) -> Non
 
 
 @settings(max_examples=400)
+@example("$5</think>$")
+@example("$5[text](http://a.b/c)$")
 @given(markdown)
 def test_doing_it_twice_changes_nothing(text: str) -> None:
     once = speakable(text)
