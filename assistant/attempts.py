@@ -363,6 +363,8 @@ class Attempts:
 
 def _sent(reply: Reply) -> ReplySent:
     finished = reply.finished
+    if reply.filtered:
+        return ReplySent(reply.id, reply.script.text, None, "content_filter", None, None)
     if finished is None:
         return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
     incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None

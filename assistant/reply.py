@@ -27,7 +27,7 @@ from audio.speaker import Speaker
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
-from llm.errors import LlmError
+from llm.errors import LlmError, LlmFiltered
 
 UNITS_AHEAD = 8
 """Units waiting to be spoken before the token stream is held back: some 20 s of speech."""
@@ -58,6 +58,7 @@ class Reply:
         finished: How the model's answer ended; None before.
         gain_db: How much louder than usual it is; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
+        filtered: A content filter stopped the answer in its midst, which is the `error`.
         voice_failed: The synthesizer needs to be loaded again.
         unspoken: Text that no sound could be made of.
     """
@@ -75,6 +76,7 @@ class Reply:
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     error: str | None = None
+    filtered: bool = False
     voice_failed: bool = False
     unspoken: list[str] = field(default_factory=list)
     calls: list[FunctionCall] = field(default_factory=list)
@@ -163,10 +165,12 @@ class Reply:
     async def _write(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
         self._books = books = AnswerBooks(self.trace, self.id.attempt, self.answered_by, loop.time())
+        begun = False
         try:
             async with aclosing(source):
                 async for event in source:
                     books.came(event, loop.time())
+                    begun = begun or isinstance(event, Token)
                     for unit in self._units_of(event):
                         await self._put(unit)
             for unit in self._sentences.finish():
@@ -179,6 +183,7 @@ class Reply:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
             self.error = str(error)
+            self.filtered = isinstance(error, LlmFiltered) and begun
             books.ended(loop.time())
             await self._break_off()
             await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llm.chat import Calling, Finished, FunctionCall, Token
-from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
 from llm.refusal import SPOKEN_FILTER
 from llm.surrogates import Surrogates
@@ -74,7 +74,7 @@ class Answer:
             raise self.broken(f"gave up its answer ({self.reason}): see the model's log")
         if self.reason in _FILTERED:
             text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
-            raise LlmRefused(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
+            raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
     def finish(self) -> Iterator[FunctionCall | Finished]:
         """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""

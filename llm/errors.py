@@ -2,7 +2,8 @@
 
 LlmError                 what a person can be told, and whether trying elsewhere makes sense
 ├── LlmUnreachable       nobody answers: refused, DNS, TLS, timeout before the first byte
-├── LlmRefused           an HTTP status or in-stream error says no (401, 404, 429, 5xx, validation, filter)
+├── LlmRefused           an HTTP status or in-stream error says no (401, 404, 429, 5xx, validation)
+│   └── LlmFiltered      a content filter says no, before the answer or in the midst of it
 ├── LlmTooSlow           no content token, or no further one, before the deadline
 └── LlmBroken            what came is not an answer: HTML, no end mark, a torn stream
 """
@@ -31,6 +32,10 @@ class LlmUnreachable(LlmError):
 
 class LlmRefused(LlmError):
     """The endpoint says no."""
+
+
+class LlmFiltered(LlmRefused):
+    """A content filter says no. What came of the answer before stays valid."""
 
 
 class LlmTooSlow(LlmError):

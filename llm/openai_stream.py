@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from llm.chat import Calling, Finished, FunctionCall, Token
-from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
@@ -174,7 +174,7 @@ class OpenAIStream:
         if self._reason == "content_filter":
             text = "stopped its answer (finish_reason content_filter): see its filter's settings"
             text = f"llm endpoint {self._endpoint!r} {text}"
-            raise LlmRefused(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
+            raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm.chat import ChatOptions
-from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 
 MAX_QUOTE_CHARS = 200
 
@@ -145,7 +145,8 @@ def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str
         spoken = SPOKEN_TROUBLE if retryable else SPOKEN_REQUEST
     code = f" (code {complaint.status})" if complaint.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: see the server's log"
-    return LlmRefused(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=retryable)
+    says_no = LlmFiltered if is_filter(complaint) else LlmRefused
+    return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=retryable)
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:

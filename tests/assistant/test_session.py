@@ -17,10 +17,11 @@ from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio.units import Samples
 from llm.chat import Message
-from llm.errors import LlmBroken, LlmUnreachable
+from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
 
 TIME = Says(1000, 1800, "what time is it")
 UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
+FILTERED = LlmFiltered("home", "home: filtered", spoken="My language model declined to answer that.", retryable=False)
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
 
 
@@ -340,6 +341,29 @@ def test_a_model_that_breaks_off_ends_the_reply_at_a_sentence() -> None:
     performance = Rehearsal([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).perform()
     assert performance.units == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
     assert performance.records[0].error == "home: torn"
+
+
+@pytest.mark.parametrize(
+    ("reply", "units", "error"),
+    [
+        (
+            ("It is ten o'clock. And then the", FILTERED),
+            ["It is ten o'clock.", "Sorry, my answer breaks off there. My language model declined to answer that."],
+            None,
+        ),
+        (("And then", FILTERED), ["My language model declined to answer that."], None),
+        (FILTERED, ["My language model declined to answer that."], "home: filtered"),
+    ],
+)
+def test_an_answer_that_a_filter_stopped_is_incomplete(
+    reply: LlmError | tuple[str, LlmError], units: list[str], error: str | None
+) -> None:
+    performance = Rehearsal([TIME], replies=(reply,)).perform()
+    (sent,) = performance.told(ReplySent)
+    assert isinstance(sent, ReplySent)
+    assert (sent.error, sent.incomplete) == (error, None if error else "content_filter")
+    assert performance.units == units
+    assert performance.records[0].error == "home: filtered"
 
 
 def test_an_empty_answer_is_said() -> None:

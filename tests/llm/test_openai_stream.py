@@ -10,7 +10,7 @@ from llm_server import DONE, event, usage
 
 from llm import openai_stream
 from llm.chat import Calling, Finished, FunctionCall, Token
-from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai_stream import OpenAIStream, Said
 
 START = event(role="assistant", content="")
@@ -107,7 +107,7 @@ def test_aborted_answer_only_looks_complete(reason: str) -> None:
 
 def test_filtered_answer_is_not_asked_again() -> None:
     error = failure(event("Hi"), event(finish="content_filter"), DONE)
-    assert isinstance(error, LlmRefused)
+    assert isinstance(error, LlmFiltered)
     assert not error.retryable
     assert error.spoken == "My language model declined to answer that."
 

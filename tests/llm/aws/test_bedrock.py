@@ -32,7 +32,7 @@ from llm_server import HELLO, Abort, Script, Wait, ask, chunk
 from llm import paced
 from llm.aws.bedrock import BedrockChat
 from llm.chat import Calling, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused, LlmTooSlow
 
 ASKED = HELLO[-1].content
 NOVA = "eu.amazon.nova-lite-v1:0"
@@ -209,7 +209,7 @@ def test_function_call_comes_whole() -> None:
 @pytest.mark.parametrize("reason", ["guardrail_intervened", "content_filtered"])
 def test_filter_is_not_asked_again(reason: str) -> None:
     error = failure(answer(said("Hi") + event("messageStop", stopReason=reason) + usage()))
-    assert isinstance(error, LlmRefused)
+    assert isinstance(error, LlmFiltered)
     assert not error.retryable
     assert error.spoken == "My language model declined to answer that."
 
