@@ -368,7 +368,7 @@ def _sent(reply: Reply) -> ReplySent:
     if finished is None:
         return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
     incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None
-    tokens = finished.prompt_tokens, finished.completion_tokens
+    tokens = finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
     return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *tokens)
 
 

@@ -124,6 +124,7 @@ class ReplySent:
         incomplete: The service's word for why it stopped early ("length", "content_filter"), else None.
         prompt_tokens: As the service counts, else None.
         completion_tokens: As the service counts, else None.
+        cached_tokens: How much of the prompt the service had read before; None where it does not say.
     """
 
     reply: ReplyId
@@ -132,6 +133,7 @@ class ReplySent:
     incomplete: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class AnswersInTurn:
                 for number, word in enumerate(part.split(" ")):
                     await asyncio.sleep(self.token_ms / 1000)
                     yield Token(f" {word}" if number else word)
-            yield Finished("stop", prompt_tokens=11, completion_tokens=7)
+            yield Finished("stop", prompt_tokens=11, completion_tokens=7, cached_tokens=4)
             finished = True
         finally:
             self.cancelled += not finished

@@ -196,6 +196,7 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
     assert stage.sound_ms() == 1200
     assert stage.done[0]["status"] == "completed"
     assert stage.done[0]["usage"]["total_tokens"] == 18
+    assert stage.done[0]["usage"]["input_token_details"]["cached_tokens"] == 4
     stopped = stage.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
     assert stopped == pytest.approx(600, abs=25)
     assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 0.0}

@@ -158,11 +158,11 @@ def _usage(sent: ReplySent) -> JsonObject | None:
     """Tokens as the service counts them: all of text, since sound is made here."""
     if sent.prompt_tokens is None and sent.completion_tokens is None:
         return None
-    given, made = sent.prompt_tokens or 0, sent.completion_tokens or 0
+    given, made, cached = sent.prompt_tokens or 0, sent.completion_tokens or 0, sent.cached_tokens or 0
     return {
         "total_tokens": given + made,
         "input_tokens": given,
         "output_tokens": made,
-        "input_token_details": {"text_tokens": given, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 0},
+        "input_token_details": {"text_tokens": given, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": cached},
         "output_token_details": {"text_tokens": made, "audio_tokens": 0},
     }
