@@ -93,22 +93,28 @@ class Conversation:
     def heard(self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()) -> str:
         """The reply's sound was played up to here, partly `unheard`: remember its whole words. Returns them."""
         item = self._replies.get(reply)
-        return "" if item is None else self.truncate(item, audio_end, complete=complete, unheard=unheard) or ""
+        script = None if item is None else self._scripts.get(item)
+        if item is None or script is None:
+            return ""
+        words = script.text_heard(audio_end, unheard)
+        whole = complete and script.all_heard(audio_end, unheard)
+        self._replace(item, Answered(item, words, complete=whole, used=self._used(item)))
+        return words
 
-    def truncate(
-        self, item: ItemId, audio_end: ReplySamples, *, complete: bool = False, unheard: Sequence[Stretch] = ()
-    ) -> str | None:
-        """The same by item. None where this is no reply of ours that is remembered."""
+    def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
+        """Whoever played the reply heard no more of it than this, and never will: remember so much. Returns the words.
+
+        None where this is no reply of ours that is remembered.
+        """
         script = self._scripts.get(item)
         if script is None:
             return None
-        words = script.text_heard(audio_end, unheard)
-        heard = complete and script.all_heard(audio_end, unheard)
-        self._replace(item, Answered(item, words, complete=heard, used=self._used(item)))
-        return words
+        script.cut(audio_end)
+        self._replace(item, Answered(item, script.text, complete=False, used=self._used(item)))
+        return script.text
 
     def length(self, item: ItemId) -> ReplySamples | None:
-        """Of the reply's sound, as far as it was made. None where this is no reply of ours that is remembered."""
+        """Of the reply's sound, as far as it was made and not truncated. None where no reply of ours is remembered."""
         script = self._scripts.get(item)
         return None if script is None else script.samples
 

@@ -78,6 +78,14 @@ class Script:
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
 
+    def cut(self, end: ReplySamples) -> None:
+        """Nothing behind this position of the sound was heard: only the whole words before it are kept."""
+        heard = self.words_heard(end)
+        self._text = self.text_heard(end)
+        self._samples = min(self._samples, end)
+        for places in (self._sound_starts, self._sound_ends, self._text_ends):
+            del places[heard:]
+
     def words_heard(self, played: int) -> int:
         """How many whole words lie before this position of the reply's sound."""
         return bisect_right(self._sound_ends, played)

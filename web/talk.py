@@ -231,15 +231,16 @@ class Talk:
     def _truncate(self, command: TruncateItem) -> None:
         conversation = self.session.conversation
         item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        if item is None:
+            self.realtime.refuse(command, "item_not_found")
+            return
         if not isinstance(item, Answered) or length is None:
             self.realtime.refuse(command, "item_truncate_not_assistant")
             return
-        plays = self._begun is not None and self._begun.item == command.item_id
-        made = self._sent is not None if plays else item.complete
-        if made and command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
+        if command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
             self.realtime.refuse(command, "item_truncate_too_long")
             return
-        if plays:
+        if self._begun is not None and self._begun.item == command.item_id:
             self.session.cancel()  # whoever cuts what is playing has stopped playing it
         conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)

@@ -58,6 +58,8 @@ def test_a_client_that_heard_less_cuts_further() -> None:
     conversation.heard(FIRST, ReplySamples(400), complete=True)
     assert conversation.truncate(item, ReplySamples(100)) == "It"
     assert conversation.messages() == (Message("assistant", "It"),)
+    assert conversation.truncate(item, ReplySamples(300)) == "It", "what was not heard once never was"
+    assert conversation.length(item) == 100
     assert conversation.truncate(ItemId("item_99"), ReplySamples(100)) is None
 
 

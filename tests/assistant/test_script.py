@@ -36,6 +36,17 @@ def test_the_text_is_cut_after_the_last_whole_word() -> None:
     assert made.samples == 900
 
 
+def test_what_was_cut_off_never_comes_back() -> None:
+    made = script()
+    made.cut(ReplySamples(460))
+    assert (made.text_heard(900), made.samples, made.words_heard(900)) == ("It is ten.", 460, 3)
+    assert made.all_heard(460)
+    made.cut(ReplySamples(800))
+    assert (made.text, made.samples) == ("It is ten.", 460)
+    made.cut(ReplySamples(50))
+    assert (made.text, made.samples) == ("", 50)
+
+
 def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
     made = script()
     assert made.text_heard(900, [(150, 900)]) == "It"

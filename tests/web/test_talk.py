@@ -829,6 +829,26 @@ def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
     assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
+def test_what_a_client_has_cut_never_grows_again() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        await asyncio.sleep(2)
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        for end_ms in (70_000, 1500, 700, 700, 70_000, 0, 3000):
+            where = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
+            await stage.send("conversation.item.truncate", **where)
+            texts.append(stage.session.conversation.items[-1].text)  # type: ignore[union-attr]
+        await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
+
+    texts: list[str] = []
+    stage = perform(scene, Stage((LONG,)))
+    assert texts[1:] == ["one two three four five six seven", *["one two three"] * 3, "", ""]
+    assert stage.errors == [*["item_truncate_too_long"] * 3, "item_not_found"]
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")][-4:] == [1500, 700, 700, 0]
+
+
 def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")

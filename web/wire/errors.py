@@ -53,7 +53,10 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     "item_id_taken": ("the conversation has an item of this id already; leave the id out to be given one", "item.id"),
     "item_not_found": ("the conversation has no item of this id", "item_id"),
     "item_truncate_not_assistant": ("only a spoken message of the assistant can be truncated", "item_id"),
-    "item_truncate_too_long": ("audio_end_ms is later than the end of the item's audio", "audio_end_ms"),
+    "item_truncate_too_long": (
+        "audio_end_ms is later than the end of the item's audio, or of what a truncation left of it",
+        "audio_end_ms",
+    ),
     "nothing_to_answer": ("there is nothing to answer yet; create an item or commit audio first", None),
     "output_audio_buffer_clear_empty": ("nothing is being played", None),
     "previous_item_not_found": (
