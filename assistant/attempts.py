@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from assistant.conversation import Conversation
 from assistant.engines import Engines, SessionSettings, Wishes
-from assistant.facts import Fact, FunctionCalled, ReplyBegun, ReplyCut, ReplySent, TurnTaken
+from assistant.facts import Fact, FunctionCalled, ItemGivenUp, ReplyBegun, ReplyCut, ReplySent, TurnTaken
 from assistant.items import ItemId, Said
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting
@@ -93,6 +93,7 @@ class Attempts:
         voice = self.engines.voice
         self._mouth = Restarting(voice.name, voice.load, self._trouble)
         self.speaker.on_played = self._played
+        self.conversation.on_given_up = lambda item: self.show(ItemGivenUp(item))
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
         """From here on anything may be said; `tasks` owns what takes time."""

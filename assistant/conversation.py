@@ -1,14 +1,15 @@
 """What was said: the history that a language model gets to see.
 
 The conversation alone owns the history. A user's words enter when their turn is committed, an assistant's as far as
-they were heard; whatever else enters was put there by the client. Items change in one way only: `heard`.
+they were heard; whatever else enters was put there by the client. Items change in one way only: `heard`. The model
+sees the newest turns of it, and all that a client instructs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from assistant.forgetting import Limits, first_kept
+from assistant.forgetting import Limits, given_up, unseen
 from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
 from assistant.script import Script, Stretch
 from assistant.turn_events import ReplyId
@@ -24,14 +25,17 @@ class Conversation:
 
     Attributes:
         instructions: The system message; "" for none.
-        max_turns: Older turns are forgotten, many at a time, so that prompts stay bounded (`assistant/forgetting.py`).
+        max_turns: Older turns leave the prompt, many at a time, so that it stays bounded (`assistant/forgetting.py`).
         max_tokens: As estimated there.
+        on_given_up: Told of each item that is not remembered any longer, for there are far too many.
     """
 
     instructions: str
     max_turns: int
     max_tokens: int = UNLIMITED_TOKENS
+    on_given_up: Callable[[ItemId], None] = lambda _item: None
     _items: list[Item] = field(default_factory=list)
+    _unseen: frozenset[ItemId] = frozenset()  # what the model does not see any more
     _scripts: dict[ItemId, Script] = field(default_factory=dict)
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
     _made: int = 0
@@ -69,10 +73,12 @@ class Conversation:
 
         `continues`: it goes on from the user's last words. `instructions`: in place of the conversation's own.
         """
-        items = [*self._items, Said(ItemId(""), said, spoken=True, continues=continues)] if said else self._items
+        items = [item for item in self._items if item.id not in self._unseen]
+        if said:
+            items.append(Said(ItemId(""), said, spoken=True, continues=continues))
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
-        return (*system, *_messages_of(items))
+        return (*system, *_messages_of(items, self._items))
 
     # ---- a turn ----
 
@@ -161,36 +167,46 @@ class Conversation:
                 return False
             at = found[0] + 1
         self._items.insert(at, item)
-        self._forget()
+        self._forget(item.id)
         return True
 
     def delete(self, item: ItemId) -> bool:
         """Forget an item; False where there is none such."""
-        before = len(self._items)
-        self._items = [one for one in self._items if one.id != item]
-        self._scripts.pop(item, None)
-        return len(self._items) < before
+        known = self.find(item) is not None
+        self._remove({item})
+        return known
 
     def _add(self, item: Item) -> None:
         self._items.append(item)
-        self._forget()
+        self._forget(item.id)
 
     def _replace(self, item: ItemId, by: Item) -> None:
         self._items = [by if one.id == item else one for one in self._items]
 
-    def _forget(self) -> None:
-        """Forget the oldest turns, whole."""
-        first = first_kept(self._items, Limits(self.max_turns, self.max_tokens))
-        if first > 0:
-            self._items = self._items[first:]
-        kept = {item.id for item in self._items}
-        self._scripts = {item: script for item, script in self._scripts.items() if item in kept}
-        self._replies = {reply: item for reply, item in self._replies.items() if item in kept}
+    def _forget(self, newest: ItemId | None = None) -> None:
+        """Have the oldest turns leave the prompt, whole; and what is far too much, the conversation."""
+        limits = Limits(self.max_turns, self.max_tokens)
+        self._unseen = unseen(self._items, self._unseen, limits)
+        if gone := given_up(self._items, self._unseen, newest, limits):
+            self._remove(set(gone))
+        for item in gone:
+            self.on_given_up(item)
+
+    def _remove(self, gone: Set[ItemId]) -> None:
+        self._items = [item for item in self._items if item.id not in gone]
+        self._unseen -= gone
+        self._scripts = {item: script for item, script in self._scripts.items() if item not in gone}
+        self._replies = {reply: item for reply, item in self._replies.items() if item not in gone}
 
 
-def _messages_of(items: Sequence[Item]) -> list[Message]:
-    """As chat completions want them: every call right before what it returned, and none that has not returned yet."""
-    returned = {item.call_id: item for item in items if isinstance(item, Returned)}
+def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Message]:
+    """As chat completions want them: every call right before what it returned, and none that has not returned yet.
+
+    Both come as long as one of them is seen: where the call stood, or where it returned if it is not seen itself.
+    """
+    returned = {item.call_id: item for item in remembered if isinstance(item, Returned)}
+    seen = {item.id for item in items}
+    out_of_sight = {one.call_id: one for one in remembered if isinstance(one, Called) and one.id not in seen}
     messages: list[Message] = []
     for item in items:
         last = messages[-1] if messages else None
@@ -208,11 +224,15 @@ def _messages_of(items: Sequence[Item]) -> list[Message]:
                 messages += answer_messages(item.text, item.used)
             case Called():
                 if item.call_id in returned:
-                    call = FunctionCall(item.call_id, item.name, item.arguments)
-                    output = returned[item.call_id].output
-                    messages += [Message("assistant", "", (call,)), Message("tool", output, call_id=item.call_id)]
+                    messages += _call_messages(item, returned[item.call_id])
             case Returned():
-                pass  # it went with its call
+                if item.call_id in out_of_sight and returned[item.call_id] is item:  # else it went with its call
+                    messages += _call_messages(out_of_sight[item.call_id], item)
             case _:
                 assert_never(item)
     return messages
+
+
+def _call_messages(called: Called, returned: Returned) -> tuple[Message, Message]:
+    call = FunctionCall(called.call_id, called.name, called.arguments)
+    return Message("assistant", "", (call,)), Message("tool", returned.output, call_id=called.call_id)

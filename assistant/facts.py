@@ -153,6 +153,13 @@ class ReplyCut:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemGivenUp:
+    """There are far too many items: this one is not in the history any longer."""
+
+    item: ItemId
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """Everything about the turn is known."""
 
@@ -168,5 +175,5 @@ class Trouble:
 
 Fact = (
     SpeechStarted | WordsHeard | NothingHeard | TurnTaken | ReplyBegun | UnitSpoken | WordsPlaced | FunctionCalled
-    | ReplySent | ReplyCut | TurnFinished | Trouble
+    | ReplySent | ReplyCut | ItemGivenUp | TurnFinished | Trouble
 )  # fmt: skip

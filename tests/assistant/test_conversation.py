@@ -1,5 +1,9 @@
 """The history: nothing is remembered that was not heard."""
 
+from collections.abc import Callable
+
+import pytest
+
 from assistant.conversation import Conversation
 from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used
 from assistant.script import Script
@@ -8,6 +12,7 @@ from audio.tts import WordMark
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
 
+CALLED = FunctionCall("call_1", "weather", "{}")
 SYSTEM = Message("system", "Be brief.")
 FIRST = ReplyId(1, 1)
 
@@ -111,11 +116,73 @@ def test_old_turns_are_forgotten_whole() -> None:
     )
 
 
-def test_a_client_that_adds_without_end_is_bounded() -> None:
-    conversation = Conversation("", max_turns=1)
-    for number in range(1000):
-        conversation.insert(Instructed(ItemId(f"note {number}"), "note"))
-    assert len(conversation.items) == 50
+@pytest.mark.parametrize(
+    ("client", "most"),
+    [
+        (lambda number: Instructed(ItemId(f"i{number}"), "note"), 1000),
+        (lambda number: Instructed(ItemId(f"i{number}"), "note " * 100), 127),  # 129 tokens each
+        (lambda number: Said(ItemId(f"i{number}"), "words", spoken=False), 1000),
+        (lambda number: Said(ItemId(f"i{number}"), "words " * 10_000, spoken=False), 33),  # 15,004 tokens each
+    ],
+)
+@pytest.mark.parametrize("after", [None, ItemId("root")])
+def test_a_client_that_adds_without_end_is_bounded_and_told(
+    client: Callable[[int], Item], most: int, after: ItemId | None
+) -> None:
+    told: list[ItemId] = []
+    conversation = Conversation("", max_turns=1, max_tokens=2000, on_given_up=told.append)
+    for number in range(3000):
+        conversation.insert(client(number), after)
+        assert conversation.find(ItemId(f"i{number}")) is not None, "the newest stays"
+        assert len(conversation.items) <= most
+    kept = [item.id for item in conversation.items]
+    assert sorted([*told, *kept]) == sorted(f"i{number}" for number in range(3000))
+    assert len(kept) >= most // 2
+
+
+def test_what_the_model_does_not_see_any_more_is_remembered() -> None:
+    conversation = Conversation("", max_turns=20, max_tokens=2000)
+    conversation.insert(Instructed(ItemId("seed"), "s" * 9600))
+    conversation.called(CALLED)
+    for number in range(30):
+        conversation.insert(typed(f"u{number}", f"question {number}"))
+    assert [message.content for message in conversation.messages()] == [
+        "s" * 9600,
+        *(f"question {number}" for number in range(11, 30)),
+    ]
+    assert len(conversation.items) == 32
+    assert conversation.insert(typed("late", "seen all the same"), after=ItemId("u3"))
+    assert conversation.messages()[1] == Message("user", "seen all the same")
+
+
+def test_a_call_and_what_it_returned_are_seen_together_or_not_at_all() -> None:
+    conversation = Conversation("", max_turns=4)
+    say(conversation, "weather?")
+    conversation.called(CALLED)
+    for number in range(4):
+        say(conversation, f"hello {number}")
+    before = conversation.messages()
+    conversation.insert(Returned(ItemId("r"), "call_1", "sunny"))
+    pair = (Message("assistant", "", (CALLED,)), Message("tool", "sunny", call_id="call_1"))
+    assert conversation.messages() == (*before, *pair), "prompts grow at their end"
+    say(conversation, "thanks")
+    assert conversation.messages()[-3:-1] == pair
+    for number in range(2):
+        say(conversation, f"bye {number}")
+        assert all(message.calls for message in conversation.messages() if message.role == "assistant")
+    assert [message.role for message in conversation.messages()] == ["user", "user"]
+
+
+def test_a_call_that_stands_before_a_cut_is_seen_with_what_it_returned_behind_it() -> None:
+    conversation = Conversation("", max_turns=2)
+    say(conversation, "weather?")
+    conversation.called(CALLED)
+    say(conversation, "hello")
+    say(conversation, "are you there")
+    conversation.insert(Returned(ItemId("r"), "call_1", "sunny"))
+    assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool"]
+    conversation.delete(ItemId("r"))
+    assert [message.role for message in conversation.messages()] == ["user"]
 
 
 def test_one_time_instructions_replace_the_others() -> None:
@@ -201,6 +268,6 @@ def test_a_tool_of_a_reply_that_is_gone_is_forgotten() -> None:
 
 def test_a_history_of_too_many_tokens_loses_its_older_half() -> None:
     conversation = Conversation("", max_turns=100, max_tokens=100)
-    for _ in range(9):
-        say(conversation, "w" * 40)  # 14 tokens each
-    assert [item.id for item in conversation.items] == ["item_6", "item_7", "item_8", "item_9"]
+    for number in range(9):
+        say(conversation, f"{number}" * 40)  # 14 tokens each
+    assert [message.content[0] for message in conversation.messages()] == ["5", "6", "7", "8"]

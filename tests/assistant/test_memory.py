@@ -258,7 +258,7 @@ def test_the_history_goes_on_where_it_was() -> None:
     assert conversation.reserve() == "item_5"
     long = Conversation("", 2)
     long.restore(history(9))
-    assert long.items[0] == history(9)[-2]
+    assert [message.content for message in long.messages()] == ["question 8", "Answer 8."]
     assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
 
 

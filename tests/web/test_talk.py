@@ -24,7 +24,7 @@ from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.units import REPLY_RATE_HZ
-from llm.chat import FunctionCall
+from llm.chat import FunctionCall, Message
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.talk import Talk
@@ -652,6 +652,34 @@ def test_items_are_shown_deleted_and_missed() -> None:
     ]  # fmt: skip
     texts = [item.text for item in stage.session.conversation.items if isinstance(item, Said)]
     assert texts == ["zero", "two"]
+
+
+def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
+    async def scene(stage: Stage) -> None:
+        seed = {"type": "message", "role": "system", "id": "seed"}
+        content = [{"type": "input_text", "text": "s" * 9600}]
+        await stage.send("conversation.item.create", item={**seed, "content": content})
+        call = {"type": "function_call", "id": "f", "call_id": "c", "name": "set_lamp", "arguments": "{}"}
+        await stage.send("conversation.item.create", item=call)
+        for number in range(30):
+            await stage.types(f"question {number}", id=f"u{number}")
+        output = {"type": "function_call_output", "id": "o", "call_id": "c", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        message = {"type": "message", "role": "user", "id": "x", "content": [{"type": "input_text", "text": "x"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="u0")
+        for item in ("seed", "u0"):
+            await stage.send("conversation.item.retrieve", item_id=item)
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [event["item"]["id"] for event in stage.events("conversation.item.retrieved")] == ["seed", "u0"]
+    assert stage.client.items[:4] == ["seed", "f", "u0", "x"]
+    (asked,) = stage.model.asked
+    assert [message.role for message in asked[:3]] == ["system", "system", "user"]
+    assert asked[-1] == Message("tool", "done", call_id="c")
+    assert len([message for message in asked if message.role == "user"]) == 20
 
 
 def test_nothing_is_not_answered_but_what_is_asked_outright_is() -> None:

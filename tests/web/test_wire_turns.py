@@ -11,6 +11,7 @@ from wire_client import REPLY, Client, line
 
 from assistant.facts import (
     FunctionCalled,
+    ItemGivenUp,
     NothingHeard,
     PlacedWord,
     ReplyBegun,
@@ -436,6 +437,12 @@ def test_a_reply_is_cut_once_only() -> None:
     first = client.tell(ReplyCut(REPLY, "It", 40.0, "client"))
     assert [event["type"] for event in first] == ["conversation.item.truncated"]
     assert client.tell(ReplyCut(REPLY, "It", 40.0, "client")) == []
+
+
+def test_an_item_that_is_given_up_is_told() -> None:
+    client = Client(history=[HEARD])
+    (event,) = client.tell(ItemGivenUp(USER))
+    assert event == {"type": "conversation.item.deleted", "item_id": USER}
 
 
 def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> None:

@@ -11,6 +11,7 @@ from typing import assert_never
 from assistant.facts import (
     Fact,
     FunctionCalled,
+    ItemGivenUp,
     NothingHeard,
     ReplyBegun,
     ReplyCut,
@@ -191,6 +192,8 @@ class Realtime:
             case WordsPlaced():
                 if self.config.extensions.events:
                     self._speaking.place(fact)
+            case ItemGivenUp(item):
+                self.item_deleted(item)
             case TurnFinished(record):
                 if self.config.extensions.events:
                     trace = record.to_json(told=self.config.extensions.told)
