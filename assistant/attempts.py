@@ -103,7 +103,7 @@ class Attempts:
 
     def spoken(self) -> ItemId:
         """Somebody begins to speak: what their words will be in the history."""
-        self._heard_as = self.conversation.reserve()
+        self._heard_as = self.conversation.promise()
         return self._heard_as
 
     def asked(self, effect: Transcribe, asking: "asyncio.Task[None]", now_s: float) -> None:

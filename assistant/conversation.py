@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from assistant.forgetting import Limits, given_up, unseen
-from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
+from assistant.items import ROOT, Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
 from assistant.script import Script, Stretch
 from assistant.turn_events import ReplyId
 from audio.units import ReplySamples
@@ -39,6 +39,7 @@ class Conversation:
     _scripts: dict[ItemId, Script] = field(default_factory=dict)
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
     _made: int = 0
+    _promised: ItemId | None = None  # told already, and not remembered yet
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -59,6 +60,15 @@ class Conversation:
             item = ItemId(f"item_{self._made}")
             if self.find(item) is None:
                 return item
+
+    def promise(self) -> ItemId:
+        """The same, for one that others are told of before it is there."""
+        self._promised = self.reserve()
+        return self._promised
+
+    def is_taken(self, item: ItemId) -> bool:
+        """Whether this names something already: an item, one that was promised, or the place before all."""
+        return item in {ROOT, self._promised} or self.find(item) is not None
 
     def find(self, item: ItemId) -> Item | None:
         """The item of this id, if it is remembered."""
@@ -157,9 +167,9 @@ class Conversation:
     # ---- what a client does to it ----
 
     def insert(self, item: Item, after: ItemId | None = None) -> bool:
-        """Remember an item: at the end, or behind another one ("root": before all). False where there is none such."""
+        """Remember an item: at the end, or behind another one (ROOT: before all). False where there is none such."""
         at = len(self._items)
-        if after == "root":
+        if after == ROOT:
             at = 0
         elif after is not None:
             found = [place for place, one in enumerate(self._items) if one.id == after]
@@ -178,6 +188,8 @@ class Conversation:
 
     def _add(self, item: Item) -> None:
         self._items.append(item)
+        if item.id == self._promised:
+            self._promised = None
         self._forget(item.id)
 
     def _replace(self, item: ItemId, by: Item) -> None:

@@ -8,6 +8,9 @@ from llm.chat import FunctionCall, Message
 ItemId = NewType("ItemId", str)
 """Unique within its conversation."""
 
+ROOT = ItemId("root")
+"""No item: the place before all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:

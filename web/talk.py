@@ -216,11 +216,14 @@ class Talk:
     def _create(self, command: CreateItem) -> None:
         conversation = self.session.conversation
         item = command.item
-        if item.id and conversation.find(item.id) is not None:
+        if item.id and conversation.is_taken(item.id):
             self.realtime.refuse(command, "item_id_taken")
             return
         if isinstance(item, Returned) and not _is_called(conversation.items, item.call_id):
             self.realtime.refuse(command, "call_id_not_found")
+            return
+        if isinstance(item, Called) and _is_called(conversation.items, item.call_id):
+            self.realtime.refuse(command, "call_id_taken")
             return
         item = item if item.id else replace(item, id=conversation.reserve())
         if conversation.insert(item, command.after):

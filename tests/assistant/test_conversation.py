@@ -204,6 +204,16 @@ def test_a_client_puts_items_where_it_wants_them() -> None:
     assert [message.content for message in conversation.messages()] == ["Count.", "one", "three"]
 
 
+def test_an_id_is_taken_as_soon_as_it_was_promised() -> None:
+    conversation = Conversation("", max_turns=5)
+    promised = conversation.promise()
+    assert [conversation.is_taken(ItemId(name)) for name in (promised, "root", "mine")] == [True, True, False]
+    conversation.said(promised, "hello")
+    assert conversation.is_taken(promised)
+    conversation.delete(promised)
+    assert not conversation.is_taken(promised), "whoever deletes it may put it in anew"
+
+
 def test_an_id_that_a_client_took_is_not_given_again() -> None:
     conversation = Conversation("", max_turns=5)
     conversation.insert(typed("item_1", "mine"))

@@ -682,6 +682,24 @@ def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
     assert len([message for message in asked if message.role == "user"]) == 20
 
 
+def test_an_id_that_was_told_already_is_taken() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(600, loud=True)
+        (speech,) = stage.events("input_audio_buffer.speech_started")
+        await stage.types("clash", id=speech["item_id"])
+        await stage.types("clash", id="root")
+        await stage.sound(800, loud=False)
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        call = {"type": "function_call", "call_id": "c", "name": "set_lamp", "arguments": "{}"}
+        await stage.send("conversation.item.create", item=call)
+        await stage.send("conversation.item.create", item=call)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_id_taken", "item_id_taken", "call_id_taken"]
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert committed["item_id"] == stage.events("input_audio_buffer.speech_started")[0]["item_id"]
+
+
 def test_nothing_is_not_answered_but_what_is_asked_outright_is() -> None:
     async def scene(stage: Stage) -> None:
         await stage.send("response.create")

@@ -300,7 +300,7 @@ def test_where_an_item_is_put(after: str | None) -> None:
 
 @pytest.mark.parametrize(
     "refusal",
-    ["call_id_not_found", "item_truncate_not_assistant", "item_truncate_too_long", "nothing_to_answer",
+    ["call_id_not_found", "call_id_taken", "item_truncate_not_assistant", "item_truncate_too_long", "nothing_to_answer",
      "previous_item_not_found", "response_cancel_not_active"],
 )  # fmt: skip
 def test_a_refusal_names_the_event(refusal: Any) -> None:

@@ -11,9 +11,6 @@ from assistant.turn_events import ReplyId
 from llm.chat import Function
 from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
 
-ROOT = ItemId("root")
-"""As `CreateItem.after`: before all others."""
-
 
 @dataclass(frozen=True, slots=True)
 class UpdateSession:

@@ -27,6 +27,7 @@ class ProtocolError:
 
 Refusal = Literal[
     "call_id_not_found",
+    "call_id_taken",
     "conversation_already_has_active_response",
     "input_audio_buffer_commit_empty",
     "item_id_taken",
@@ -42,6 +43,7 @@ Refusal = Literal[
 
 _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     "call_id_not_found": ("no function call of this call_id is in the conversation", "item.call_id"),
+    "call_id_taken": ("a function call of this call_id is in the conversation already", "item.call_id"),
     "conversation_already_has_active_response": (
         "a response is under way; wait for its response.done or send response.cancel first",
         None,

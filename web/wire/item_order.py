@@ -1,7 +1,6 @@
 """The order of the conversation's items, as the client knows it."""
 
-from assistant.items import ItemId
-from web.wire.commands import ROOT
+from assistant.items import ROOT, ItemId
 
 MAX_ITEMS = 4096
 """The oldest are forgotten: the history that the model sees is far shorter."""
