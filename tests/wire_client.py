@@ -121,6 +121,7 @@ class Client:
     def _conversation_item_deleted(self, event: Event) -> None:
         if event["item_id"] in self.items:
             self.items.remove(event["item_id"])
+        self._items_open.discard(event["item_id"])
 
     def _response_created(self, event: Event) -> None:
         assert "in_progress" not in self._responses.values()

@@ -682,6 +682,30 @@ def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
     assert len([message for message in asked if message.role == "user"]) == 20
 
 
+@pytest.mark.parametrize("modality", ["audio", "text"])
+def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=[modality])
+        await stage.types("hello")
+        for count in (1, 2):
+            await stage.send("response.create")
+            await stage.until("response.output_item.added", count)
+            if count == 2:  # the first one under way, the second one when it is over
+                await stage.until_idle()
+            item = stage.events("response.output_item.added")[-1]["item"]["id"]
+            for what in ("delete", "retrieve", "delete"):
+                await stage.send(f"conversation.item.{what}", item_id=item)
+            await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == ["item_not_found"] * 4
+    kinds = [event["type"] for event in stage.client.events if event["type"].startswith("conversation.item")]
+    assert kinds[2:] == [
+        "conversation.item.added", "conversation.item.deleted",
+        "conversation.item.added", "conversation.item.done", "conversation.item.deleted",
+    ]  # fmt: skip
+
+
 def test_an_id_that_was_told_already_is_taken() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(600, loud=True)

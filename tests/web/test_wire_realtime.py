@@ -185,6 +185,10 @@ class Core:
             case DeleteItem(_, item_id) if item_id in self._history:
                 del self._history[item_id]
                 wire(lambda end: end.item_deleted(item_id))
+            case DeleteItem(_, item_id) if item_id in self._client.items and item_id not in self._history:
+                wire(lambda end: end.item_deleted(item_id))  # an answer
+                wire(lambda end: end.item_retrieved(RetrieveItem(None, item_id), None))
+                assert self._client.events[-1]["type"] == "error", "it is gone"
             case DeleteItem():
                 wire(lambda end: end.refuse(command, "item_not_found"))
             case TruncateItem(_, item_id, audio_end_ms):

@@ -439,6 +439,26 @@ def test_a_reply_is_cut_once_only() -> None:
     assert client.tell(ReplyCut(REPLY, "It", 40.0, "client")) == []
 
 
+@pytest.mark.parametrize("spoken", [True, False])
+def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> None:
+    client = Client()
+    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=spoken), UnitSpoken(REPLY, "It is"))
+    client.do(lambda wire: wire.item_deleted(ASSISTANT))
+    rest = client.tell(UnitSpoken(REPLY, " noon."), sent(), ReplyCut(REPLY, "It", 40.0, "client"))
+    assert [event["type"] for event in rest if event["type"].startswith("conversation.")] == []
+    assert rest[-1]["response"]["output"][0]["id"] == ASSISTANT
+    (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
+    assert event["error"]["code"] == "item_not_found"
+
+
+def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
+    client = Client()
+    asked(client)
+    client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "went on"))
+    (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
+    assert event["error"]["code"] == "item_not_found"
+
+
 def test_an_item_that_is_given_up_is_told() -> None:
     client = Client(history=[HEARD])
     (event,) = client.tell(ItemGivenUp(USER))

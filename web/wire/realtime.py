@@ -139,6 +139,8 @@ class Realtime:
 
     def item_deleted(self, item_id: ItemId) -> None:
         """The item is no longer in the history."""
+        if (response := self._speaking.of_item(item_id)) is not None:
+            response.delete()
         self._order.remove(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
 

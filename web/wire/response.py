@@ -39,6 +39,7 @@ class Response:
         self._index = 0  # of the message, among the response's items
         self._delta_start = ""
         self._cut = False
+        self._deleted = False
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
 
     # ---- while it is under way ----
@@ -99,10 +100,11 @@ class Response:
         """It was cut short, before or after its end: what the client had of it and did not hear goes."""
         if self.open:
             self.end(fact)
-        if self._cut or not self.began:
+        if self._cut or self._deleted or not self.began:
             return
         self._cut = True
         if fact.why == "went on":
+            self.delete()
             self._order.remove(self.item_id)
             self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})
         elif self._head.spoken:
@@ -112,6 +114,15 @@ class Response:
             self._outbox.add(
                 "conversation.item.truncated", {"item_id": self.item_id, "content_index": 0, "audio_end_ms": end_ms}
             )
+
+    def delete(self) -> None:
+        """Its message is not in the conversation any longer: nothing more becomes of it there."""
+        self._deleted = self.began
+
+    @property
+    def in_conversation(self) -> bool:
+        """The client knows its message as an item of the conversation."""
+        return self.began and not self._deleted
 
     def message(self) -> JsonObject:
         """Its message as it is now."""
@@ -143,7 +154,9 @@ class Response:
         self._outbox.add("response.content_part.done", {**at, "part": self._part(self._text)})
         item = self.message()
         self._outbox.add("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
-        self._outbox.add("conversation.item.done", {"previous_item_id": self._order.before(self.item_id), "item": item})
+        if not self._deleted:
+            before = self._order.before(self.item_id)
+            self._outbox.add("conversation.item.done", {"previous_item_id": before, "item": item})
 
     def _send_sound(self, deltas: list[str]) -> None:
         for delta in deltas:

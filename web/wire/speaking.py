@@ -100,9 +100,9 @@ class Speaking:
             self._outbox.add("repartee.words", {**where, "words": words})
 
     def of_item(self, item_id: ItemId) -> Response | None:
-        """The response whose message this is, if it is a late one."""
-        begun = (response for response in self._responses.values() if response.began)
-        return next((response for response in begun if response.item_id == item_id), None)
+        """The response whose message this is, if it is a late one and its message was not deleted."""
+        known = (response for response in self._responses.values() if response.in_conversation)
+        return next((response for response in known if response.item_id == item_id), None)
 
     def _under_way(self) -> ReplyId | None:
         return next((reply for reply, response in self._responses.items() if response.open), None)
