@@ -682,6 +682,27 @@ def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
     assert len([message for message in asked if message.role == "user"]) == 20
 
 
+def test_items_stand_in_the_clients_order_as_the_model_sees_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("slow")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await stage.types("interjected")
+        await stage.until("response.done")
+        await stage.types("third")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+
+    stage = Stage()
+    stage.model.token_ms = 500
+    perform(scene, stage)
+    shown = {event["item"]["id"]: event["item"]["content"][0] for event in stage.events("conversation.item.done")}
+    asked = [message.content for message in stage.model.asked[1][1:]]
+    assert [shown[item]["text"] for item in stage.client.items][: len(asked)] == asked
+    assert asked == ["slow", "It is ten o'clock. Anything else?", "interjected", "third"]
+
+
 @pytest.mark.parametrize("modality", ["audio", "text"])
 def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
     async def scene(stage: Stage) -> None:

@@ -25,7 +25,7 @@ from assistant.facts import (
     WordsHeard,
     WordsPlaced,
 )
-from assistant.items import Answered, Called, ItemId, Returned, Said
+from assistant.items import Answered, Called, Item, ItemId, Returned, Said
 from assistant.trace.record import TurnRecord
 from assistant.turn_events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
@@ -463,6 +463,27 @@ def test_an_item_that_is_given_up_is_told() -> None:
     client = Client(history=[HEARD])
     (event,) = client.tell(ItemGivenUp(USER))
     assert event == {"type": "conversation.item.deleted", "item_id": USER}
+
+
+def test_a_message_stands_where_its_response_began() -> None:
+    client = Client()
+    asked(client)
+    put_in: list[Item] = [Said(ItemId("first"), "wait", spoken=False), Said(ItemId("second"), "no", spoken=False)]
+    create = CreateItem(None, put_in[0], None)
+    client.do(lambda wire: wire.item_created(create, put_in[0]))
+    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
+    client.do(lambda wire: wire.item_created(create, put_in[1]))
+    assert client.items == [USER, ASSISTANT, "first", "second"]
+
+
+def test_a_response_without_a_message_leaves_no_place() -> None:
+    client = Client()
+    asked(client)
+    client.tell(FunctionCalled(REPLY, Called(ItemId("item_f"), "call_1", "f", "{}")), sent())
+    item = Said(ItemId("next"), "so", spoken=False)
+    (added, _) = client.do(lambda wire: wire.item_created(CreateItem(None, item, None), item))
+    assert added["previous_item_id"] == "item_f"
+    assert client.items == [USER, "item_f", "next"]
 
 
 def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> None:

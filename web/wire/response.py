@@ -40,6 +40,7 @@ class Response:
         self._delta_start = ""
         self._cut = False
         self._deleted = False
+        order.reserve(item_id)  # here, too, the history has it from now on
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
 
     # ---- while it is under way ----
@@ -90,6 +91,8 @@ class Response:
             if isinstance(fact, ReplySent):
                 self._send_sound(self._sound.flush())
             self._end_message("completed" if ending.status == "completed" else "incomplete")
+        else:
+            self._order.remove(self.item_id)
         output = [*self._calls, (self._index, self.message())] if self.began else self._calls
         items = [item for _, item in sorted(output, key=lambda entry: entry[0])]
         self._outbox.add("response.done", {"response": response_object(self._head, ending, items)})
