@@ -63,6 +63,10 @@ class Client:
             self.wire.begin(history)
             self.fetch()
 
+    def comes_back(self) -> None:
+        """On another connection everything is told again."""
+        self.items, self._items_open, self._responses, self._said = [], set(), {}, {}
+
     def tell(self, *facts: Fact) -> list[Event]:
         """Facts happen; the events that came of them."""
         for fact in facts:

@@ -185,10 +185,12 @@ class Connections:
             ),
             resume_token=token,
         )
-        expires = datetime.now(UTC) + timedelta(seconds=settings.server.max_session_s)
-        return Realtime(
-            config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=int(expires.timestamp())
-        )
+        return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
+
+    def _expires_at_s(self) -> int:
+        """Of a connection that begins now."""
+        lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
+        return int((datetime.now(UTC) + lasts).timestamp())
 
     def _told(self, talk: Talk, fact: Fact) -> None:
         if isinstance(fact, TurnFinished):
@@ -271,9 +273,7 @@ class Connections:
         self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
     ) -> None:
         """The client is back on another socket; the handler of the first one still owns the conversation."""
-        talk = conversation.talk
-        realtime = self._realtime(talk.realtime.config, talk.session.engines, conversation.token)
-        talk.resume(realtime, reply, received_ms)
+        conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         await self._use(conversation, websocket)
 
 

@@ -285,18 +285,19 @@ class Talk:
     def _forget(self) -> None:
         self.realtime.to_send()
 
-    def resume(self, realtime: Realtime, reply: ReplyId | None, received_ms: float | None) -> None:
+    def resume(self, expires_at_s: int | None, reply: ReplyId | None, received_ms: float | None) -> None:
         """Another connection: what was said so far, then the reply under way from where the client lost it.
 
-        `reply`: the one of which the client says that it had received so much.
+        Args:
+            expires_at_s: When the session ends on it at the latest.
+            reply: The one of which the client says that it had received so much.
+            received_ms: So much.
         """
-        config = self.realtime.config
-        self.realtime, self.changed = realtime, _nobody_listens  # until the new connection does
+        self.changed = _nobody_listens  # until the new connection does
         under_way = self._begun
         hidden = None if under_way is None else under_way.item
         history = [item for item in self.session.conversation.items if item.id != hidden]
-        self.realtime.begin(history, resumed=True, heard_ms=self.microphone.received_ms)
-        self.configure(config)
+        self.realtime.come_back(history, expires_at_s=expires_at_s, heard_ms=self.microphone.received_ms)
         if under_way is not None:
             self.realtime.tell(under_way)
             if self._said:

@@ -980,9 +980,9 @@ def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> No
 
 def resumed(stage: Stage, reply: ReplyId | None, received_ms: float | None) -> None:
     """The client is back on another connection."""
-    again = Client(stage.client.wire.config, begin=False)
-    stage.talk.resume(again.wire, reply, received_ms)
-    stage.client, stage.log = again, []
+    stage.log = []
+    stage.client.comes_back()
+    stage.talk.resume(None, reply, received_ms)
     stage.talk.changed = stage._fetch
     stage._fetch()
 
@@ -1049,6 +1049,49 @@ def test_back_after_the_reply_the_history_has_it() -> None:
         roles = [event["item"]["role"] for event in stage.events("conversation.item.added")]
         assert roles == ["user", "assistant"]
         assert stage.events("response.created") == []
+
+    perform(scene)
+
+
+def test_back_what_was_asked_for_is_as_it_was_asked_for() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.types("and again")
+        told = {
+            "output_modalities": ["audio"],
+            "metadata": {"k": "v"},
+            "audio": {"output": {"format": {"type": "audio/pcmu"}}},
+        }
+        await stage.send("response.create", response=told)
+        await stage.until("response.output_audio.delta")
+        created = stage.events("response.created")[-1]["response"]
+        session = stage.events("session.updated")[-1]["session"]["id"]
+        stage.talk.gone()
+        await asyncio.sleep(0.3)
+        resumed(stage, ReplyId(2, 1), 0)
+        assert stage.events("response.created")[0]["response"] == created
+        assert stage.events("session.created")[0]["session"]["id"] == session
+        written = stage.events("conversation.item.added")[1]["item"]["content"]
+        assert [part["type"] for part in written] == ["output_text"]
+        await stage.until_idle()
+        assert stage.sound_ms() * 48 == 1200 * 8, "a byte for a sample, 8 a millisecond"
+
+    perform(scene)
+
+
+def test_back_in_the_midst_of_speech_it_is_told_when_that_stops() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(600, loud=True)
+        stage.talk.gone()
+        resumed(stage, None, None)
+        await stage.sound(1000, loud=False)
+        stopped = stage.events("input_audio_buffer.speech_stopped")
+        committed = stage.events("input_audio_buffer.committed")
+        assert [event["item_id"] for event in stopped] == [event["item_id"] for event in committed]
+        await stage.until_idle()
 
     perform(scene)
 

@@ -17,6 +17,11 @@ class ItemOrder:
         self._written: set[ItemId] = set()
         self._reserved: set[ItemId] = set()
 
+    def begin_anew(self) -> None:
+        """The client is about to be told of all items again; which it knows as text stays."""
+        self._ids.clear()
+        self._reserved.clear()
+
     def __contains__(self, item_id: ItemId) -> bool:
         return item_id in self._ids
 

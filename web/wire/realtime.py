@@ -108,6 +108,13 @@ class Realtime:
         for item in history:
             self._add_item(item)
 
+    def come_back(self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float) -> None:
+        """The client is back on another connection: the first words there. What it asked for before stays so."""
+        self._outbox.drain()
+        self._order.begin_anew()
+        self._session = replace(self._session, expires_at_s=expires_at_s)
+        self.begin(history, resumed=True, heard_ms=heard_ms)
+
     def session_updated(self, command: UpdateSession, *, voice: str | None = None) -> None:
         """The settings of the command are in force; `voice` is the one in use, where it is not the one asked for."""
         if voice is not None:

@@ -19,6 +19,7 @@ class Response:
     ours.
 
     Attributes:
+        head: What it is to be like.
         item_id: Of its message, if there is one.
         open: response.done was not sent yet.
         began: Its message was opened.
@@ -26,10 +27,10 @@ class Response:
 
     def __init__(self, head: ResponseHead, item_id: ItemId, outbox: Outbox, order: ItemOrder) -> None:
         """Announce it."""
+        self.head = head
         self.item_id = item_id
         self.open = True
         self.began = False
-        self._head = head
         self._outbox = outbox
         self._order = order
         self._sound = ReplySound(head.output_format)
@@ -51,14 +52,12 @@ class Response:
             return
         self._begin_message()
         self._text += text
-        kind: EventType = (
-            "response.output_audio_transcript.delta" if self._head.spoken else "response.output_text.delta"
-        )
+        kind: EventType = "response.output_audio_transcript.delta" if self.head.spoken else "response.output_text.delta"
         self._outbox.add(kind, {**self._part_at(), "delta": text})
 
     def play(self, pcm: Pcm) -> bool:
         """A piece of its sound: int16 (n,) at 24 kHz. False: it comes as text only."""
-        if not self._head.spoken:
+        if not self.head.spoken:
             return False
         if len(pcm):
             self._begin_message()
@@ -95,7 +94,7 @@ class Response:
             self._order.remove(self.item_id)
         output = [*self._calls, (self._index, self.message())] if self.began else self._calls
         items = [item for _, item in sorted(output, key=lambda entry: entry[0])]
-        self._outbox.add("response.done", {"response": response_object(self._head, ending, items)})
+        self._outbox.add("response.done", {"response": response_object(self.head, ending, items)})
 
     # ---- afterwards ----
 
@@ -110,7 +109,7 @@ class Response:
             self.delete()
             self._order.remove(self.item_id)
             self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})
-        elif self._head.spoken:
+        elif self.head.spoken:
             self._text = fact.heard
             self._status = "incomplete"
             end_ms = max(0, round(fact.heard_ms))
@@ -129,7 +128,7 @@ class Response:
 
     def message(self) -> JsonObject:
         """Its message as it is now."""
-        part = answer_part(self._text, spoken=self._head.spoken)
+        part = answer_part(self._text, spoken=self.head.spoken)
         return message_object(self.item_id, "assistant", part, self._status)
 
     # ---- its message ----
@@ -141,7 +140,7 @@ class Response:
         self._index = len(self._calls)
         self._delta_start = _start_of_delta(self._part_at())
         item = message_object(self.item_id, "assistant", None, "in_progress")
-        previous = self._order.insert(self.item_id, written=not self._head.spoken)
+        previous = self._order.insert(self.item_id, written=not self.head.spoken)
         self._outbox.add("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
         self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": item})
         self._outbox.add("response.content_part.added", {**self._part_at(), "part": self._part("")})
@@ -149,7 +148,7 @@ class Response:
     def _end_message(self, status: str) -> None:
         self._status = status
         at = self._part_at()
-        if self._head.spoken:
+        if self.head.spoken:
             self._outbox.add("response.output_audio.done", at)
             self._outbox.add("response.output_audio_transcript.done", {**at, "transcript": self._text})
         else:
@@ -166,10 +165,10 @@ class Response:
             self._outbox.add_written(f'{self._delta_start}"{delta}"')
 
     def _part(self, text: str) -> JsonObject:
-        return {"type": "audio", "transcript": text} if self._head.spoken else {"type": "text", "text": text}
+        return {"type": "audio", "transcript": text} if self.head.spoken else {"type": "text", "text": text}
 
     def _at(self) -> JsonObject:
-        return {"response_id": self._head.response_id}
+        return {"response_id": self.head.response_id}
 
     def _part_at(self) -> JsonObject:
         return {**self._at(), "item_id": self.item_id, "output_index": self._index, "content_index": 0}

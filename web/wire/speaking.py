@@ -48,7 +48,14 @@ class Speaking:
     # ---- what happens ----
 
     def begin(self, begun: ReplyBegun, config: SessionConfig, *, requested: bool) -> None:
-        """A response begins; `requested`: if the client asked for one, this may be it."""
+        """A response begins; `requested`: if the client asked for one, this may be it.
+
+        One that has begun already is told again, as it was asked for.
+        """
+        known = self._responses.pop(begun.reply, None)
+        if known is not None:
+            self._responses[begun.reply] = Response(known.head, begun.item, self._outbox, self._order)
+            return
         if (stale := self._under_way()) is not None:
             # The core never has two under way; if it had, the client should not wait for the first for ever.
             self._responses[stale].cut(ReplyCut(stale, heard="", heard_ms=0.0, why="stuck"))
@@ -62,7 +69,6 @@ class Speaking:
             max_output_tokens=options.max_output_tokens or config.max_output_tokens,
             metadata=options.metadata,
         )
-        self._responses.pop(begun.reply, None)
         self._responses[begun.reply] = Response(head, begun.item, self._outbox, self._order)
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
