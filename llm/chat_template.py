@@ -11,7 +11,6 @@ What people, tools and the model said is data: control tokens in it are broken u
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 
 from llm.chat import ChatOptions, FunctionCall, Message, texts_of
@@ -20,6 +19,7 @@ from llm.errors import LlmRefused
 from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
 from llm.refusal import SPOKEN_REQUEST, quoted, refuse_functions
 from llm.template_file import TemplateError, TemplateSource, read_template
+from llm.turn_taking import JOINT, joined
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "llama2": {"bos_token": "<s>", "eos_token": "</s>"},
@@ -32,9 +32,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 MAX_STOPS = 4
 """TGI refuses more, unless it was started with another --max-stop-sequences."""
-
-JOINT = "\n\n"
-"""Between messages that become one."""
 
 _SYSTEM, _ASKED, _ANSWERED, _REMARK, _AGAIN = (f"zq{word}zq" for word in ("one", "two", "three", "four", "five"))
 """What templates are tried with: words that no template says itself."""
@@ -145,21 +142,21 @@ class ChatTemplate:
     # ---- messages as it wants them ----
 
     def _turns(self, messages: Sequence[Message]) -> list[Turn]:
-        joined = self._with_system_in_its_place(messages)
+        turns = self._with_system_in_its_place(messages)
         if self._alternates:
-            if joined and joined[0].role == "assistant":
-                joined.insert(0, Message("user", ""))
-            elif joined and joined[0].role == "system" and len(joined) > 1 and joined[1].role == "assistant":
-                joined.insert(1, Message("user", ""))
-            if not joined or joined[-1].role not in {"user", "tool"}:
-                joined.append(Message("user", ""))
-        return [self._turn_of(message) for message in joined]
+            if turns and turns[0].role == "assistant":
+                turns.insert(0, Message("user", ""))
+            elif turns and turns[0].role == "system" and len(turns) > 1 and turns[1].role == "assistant":
+                turns.insert(1, Message("user", ""))
+            if not turns or turns[-1].role not in {"user", "tool"}:
+                turns.append(Message("user", ""))
+        return [self._turn_of(message) for message in turns]
 
     def _with_system_in_its_place(self, messages: Sequence[Message]) -> list[Message]:
         """Joined, with system messages only where the template has a place for them."""
         placed: list[Message] = []
         homeless: list[str] = []
-        for message in _joined(messages):
+        for message in joined(messages):
             if message.role == "system" and not (self._system_later if placed else self._system_first):
                 homeless.append(message.content)
             elif message.role == "user" and homeless:
@@ -169,7 +166,7 @@ class ChatTemplate:
                 placed.append(message)
         if homeless:
             placed.append(Message("user", JOINT.join(homeless)))
-        return _joined(placed)
+        return joined(placed)
 
     def _turn_of(self, message: Message) -> Turn:
         turn = _turn(message.role, self._control.broken_up(message.content))
@@ -207,16 +204,3 @@ class ChatTemplate:
 
 def _turn(role: str, content: str) -> Turn:
     return {"role": role, "content": content}
-
-
-def _joined(messages: Sequence[Message]) -> list[Message]:
-    """Consecutive messages of one role as one; what calls or answers a call stays by itself."""
-    joined: list[Message] = []
-    for (role, alone), group in groupby(messages, lambda message: (message.role, _stands_alone(message))):
-        same = list(group)
-        joined += same if alone else [Message(role, JOINT.join(message.content for message in same))]
-    return joined
-
-
-def _stands_alone(message: Message) -> bool:
-    return message.role == "tool" or bool(message.calls)

@@ -6,7 +6,7 @@ from typing import Unpack
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
-from llm.openai_messages import message_json, options_json
+from llm.openai_messages import messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
 
@@ -74,7 +74,7 @@ class OpenAIChat:
         private = self._service.private(messages)
         fields = {
             "model": self._model,
-            "messages": [message_json(message) for message in messages],
+            "messages": messages_json(messages),
             "stream": True,
             **self._fixed,
             **options_json(options, limit=self._limit),

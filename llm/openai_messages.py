@@ -1,10 +1,17 @@
 """Messages and functions as OpenAI's chat completions want them."""
 
 import json
+from collections.abc import Sequence
 
 from llm.chat import ChatOptions, Function, FunctionCall, Message
+from llm.turn_taking import in_turns
 
 JsonObject = dict[str, object]
+
+
+def messages_json(messages: Sequence[Message]) -> list[JsonObject]:
+    """`messages`, in turns: the templates of many models refuse two of one speaker in a row, and a greeting first."""
+    return [message_json(message) for message in in_turns(messages)]
 
 
 def message_json(message: Message) -> JsonObject:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llm.chat import FunctionCall, Message
-
-OPENING = "…"
-"""What the user is taken to have said before the assistant spoke first."""
+from llm.turn_taking import OPENING
 
 _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
 

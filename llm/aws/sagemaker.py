@@ -9,7 +9,7 @@ from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
-from llm.openai_messages import JsonObject, message_json, options_json
+from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import refuse_functions
 from llm.stops import Stopping
@@ -117,7 +117,7 @@ class SageMakerChat:
         if self._max_tokens is not None:
             sampling["max_tokens"] = self._max_tokens
         return {
-            "messages": [message_json(message) for message in messages],
+            "messages": messages_json(messages),
             "stream": True,
             **merged({"stream_options": {"include_usage": True}, **sampling}, self._parameters),
             **options_json(options),

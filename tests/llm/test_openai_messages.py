@@ -1,0 +1,29 @@
+"""A conversation as the body of a request to chat completions."""
+
+from llm.chat import FunctionCall, Message
+from llm.openai_messages import messages_json
+
+
+def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
+    call = FunctionCall("c1", "time", '{"zone":"UTC"}')
+    conversation = [
+        Message("system", "Be brief."),
+        Message("assistant", "Hello."),
+        Message("user", "What time is it?"),
+        Message("assistant", "", (call,)),
+        Message("tool", "noon", call_id="c1"),
+        Message("assistant", "Noon."),
+        Message("assistant", "Your timer is up."),
+        Message("user", "Thanks."),
+    ]
+    function = {"name": "time", "arguments": '{"zone":"UTC"}'}
+    assert messages_json(conversation) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "…"},
+        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": "What time is it?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "noon"},
+        {"role": "assistant", "content": "Noon.\n\nYour timer is up."},
+        {"role": "user", "content": "Thanks."},
+    ]

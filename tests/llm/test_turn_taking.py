@@ -1,0 +1,60 @@
+"""Any conversation of ours becomes one whose user and assistant take turns, the user first."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.chat import FunctionCall, Message
+from llm.turn_taking import in_turns
+
+SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
+RANG = Message("assistant", "Your timer is up.")
+CALL = Message("assistant", "", (FunctionCall("c1", "time", "{}"),))
+RESULT = Message("tool", "noon", call_id="c1")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([SYSTEM, ASKED], [SYSTEM, ASKED]),
+        (
+            [SYSTEM, ASKED, ANSWERED, RANG, ASKED],
+            [SYSTEM, ASKED, Message("assistant", "Here.\n\nYour timer is up."), ASKED],
+        ),
+        ([SYSTEM, ANSWERED, ASKED], [SYSTEM, Message("user", "…"), ANSWERED, ASKED]),
+        ([RANG, ASKED], [Message("user", "…"), RANG, ASKED]),
+        ([ASKED, ASKED], [Message("user", "Where?\n\nWhere?")]),
+        ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
+        ([SYSTEM], [SYSTEM]),
+        ([], []),
+    ],
+    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only system", "nothing"],
+)
+def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
+    if theirs is None:  # what calls or answers a call stays by itself
+        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up.")]
+    assert in_turns(ours) == theirs
+
+
+MESSAGES = st.one_of(
+    st.builds(Message, st.sampled_from(["user", "assistant"]), st.sampled_from(["Hi", "no"])),
+    st.sampled_from([CALL, RESULT]),
+)
+
+
+@given(st.lists(MESSAGES, max_size=9), MESSAGES)
+def test_what_is_added_changes_the_end_only(messages: list[Message], added: Message) -> None:
+    before, after = in_turns([SYSTEM, *messages]), in_turns([SYSTEM, *messages, added])
+    assert after[: len(before) - 1] == before[:-1]
+    if len(before) > 1:
+        assert after[len(before) - 1].content.startswith(before[-1].content)
+
+
+@given(st.lists(MESSAGES, max_size=9))
+def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
+    said = [message for message in in_turns(messages) if not message.calls and message.role != "tool"]
+    turns = in_turns(messages)
+    assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)
+    assert not turns or turns[0].role != "assistant"
