@@ -20,10 +20,11 @@ MAX_CHECKED_CHARS = 4000
 SHARED_RUN_CHARS = 8
 """Letters and digits in a row that make a quotation suspect: two short words. A quotation too few is no loss."""
 
-NOT_RETRYABLE_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
-"""The request itself is wrong: it would be as wrong elsewhere."""
+WRONG_REQUEST_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
+"""The service takes the request itself to be wrong. That may be so for this service only: its credit, its key, what its
+model can do. Where it is as wrong elsewhere, asking costs one more refusal; only a filter's no is final."""
 
-_NOT_RETRYABLE_KINDS = ("invalid", "validation", "badrequest", "context_length", "content_filter", "content_policy")
+_WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
 _STATUS = re.compile("[45][0-9][0-9]")
 _ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -124,29 +125,29 @@ def refused_by_status(
             text = f"answers HTTP {status} instead of a reply: set its url to the final address, not {where}"
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
-        case _ if status >= 500 or status not in NOT_RETRYABLE_STATUSES:
+        case _ if status not in WRONG_REQUEST_STATUSES:
             return refused(f"failed (HTTP {status}) at {where}: see the server's log{says}", SPOKEN_TROUBLE)
         case _:
             text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
             filtered = is_filter(complaint)
-            return refused(text, SPOKEN_FILTER if filtered else SPOKEN_REQUEST, retryable=False)
+            return refused(text, SPOKEN_FILTER if filtered else SPOKEN_REQUEST, retryable=not filtered)
 
 
 def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
     """The error for a service that says HTTP 200 first and no afterwards."""
     kind = complaint.kind.casefold().replace("_error", "")
-    retryable = complaint.status not in NOT_RETRYABLE_STATUSES
-    retryable = retryable and not any(word in kind for word in _NOT_RETRYABLE_KINDS)
-    if is_filter(complaint):
+    wrong = complaint.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
+    filtered = is_filter(complaint)
+    if filtered:
         spoken = SPOKEN_FILTER
     elif complaint.status == 429 or "overload" in kind or "rate_limit" in kind:
         spoken = SPOKEN_BUSY
     else:
-        spoken = SPOKEN_TROUBLE if retryable else SPOKEN_REQUEST
+        spoken = SPOKEN_REQUEST if wrong else SPOKEN_TROUBLE
     code = f" (code {complaint.status})" if complaint.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: see the server's log"
-    says_no = LlmFiltered if is_filter(complaint) else LlmRefused
-    return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=retryable)
+    says_no = LlmFiltered if filtered else LlmRefused
+    return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=not filtered)
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:

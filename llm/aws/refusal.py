@@ -15,12 +15,12 @@ from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.http.failure import SPOKEN_TORN
 from llm.paced import SPOKEN_TOO_SLOW
 from llm.refusal import (
-    NOT_RETRYABLE_STATUSES,
     SPOKEN_BUSY,
     SPOKEN_KEY,
     SPOKEN_NOT_FOUND,
     SPOKEN_REQUEST,
     SPOKEN_TROUBLE,
+    WRONG_REQUEST_STATUSES,
     quoted,
 )
 
@@ -157,11 +157,11 @@ class AwsRefusals:
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None
-        if fault.original_status in NOT_RETRYABLE_STATUSES:
+        if fault.original_status in WRONG_REQUEST_STATUSES:
             text = (
                 f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{says}"
             )
-            return self._refused(text, SPOKEN_REQUEST, retryable=False)
+            return self._refused(text, SPOKEN_REQUEST)
         if fault.original_status in {429, 503}:
             return self._refused(
                 f"is too busy (its model says {fault.original_status}): add instances{says}", SPOKEN_BUSY
@@ -189,18 +189,18 @@ class AwsRefusals:
         return None
 
     def _other(self, fault: AwsFault, says: str) -> LlmError:
-        if fault.code in _VALIDATION or fault.status in NOT_RETRYABLE_STATUSES:
+        if fault.code in _VALIDATION or fault.status in WRONG_REQUEST_STATUSES:
             text = (
                 f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{says}"
             )
-            return self._refused(text, SPOKEN_REQUEST, retryable=False)
+            return self._refused(text, SPOKEN_REQUEST)
         code = fault.code[:40] or (f"HTTP {fault.status}" if fault.status else "no reason given")
         return self._refused(
             f"failed ({code}) at {self.where}: try again, or see AWS's health page{says}", SPOKEN_TROUBLE
         )
 
-    def _refused(self, text: str, spoken: str, *, retryable: bool = True) -> LlmError:
-        return self._error(LlmRefused, text, spoken, retryable=retryable)
+    def _refused(self, text: str, spoken: str) -> LlmError:
+        return self._error(LlmRefused, text, spoken, retryable=True)
 
     def _error(self, kind: type[LlmError], text: str, spoken: str, *, retryable: bool) -> LlmError:
         return kind(self.endpoint, f"llm endpoint {self.endpoint!r} {text}", spoken=spoken, retryable=retryable)

@@ -98,6 +98,7 @@ class Contest:
     _said: bool = False  # by the winner, more than that it is calling
     _hedged: int | None = None
     _error: Exception | None = None
+    _first_error: Exception | None = None
     _again_at_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -146,12 +147,13 @@ class Contest:
                 return [Fail(error)]
             self._winner = None
         self._error = error
+        self._first_error = self._first_error or error
         effects: list[Effect] = [self._tried(request, "failed", now_s)]
         if for_good:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
-                return [*effects, Fail(error)]
+                return [*effects, Fail(_told_with(self._first_error, error))]
             waits = isinstance(error, LlmRefused) and not final
             self._again_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
             effects += self._ask_again(now_s)
@@ -342,3 +344,10 @@ class Contest:
             spoken=SPOKEN_TOO_SLOW,
             retryable=True,
         )
+
+
+def _told_with(first: Exception, last: Exception) -> Exception:
+    """The last error, with what was refused first: what is wrong with a question, most of them say in their own way."""
+    if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
+        return last
+    return type(last)(last.endpoint, f"{last}; before it, {first}", spoken=last.spoken, retryable=last.retryable)

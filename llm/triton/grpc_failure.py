@@ -18,7 +18,7 @@ from llm.refusal import (
 )
 
 _WRONG_REQUEST = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
-"""It would be as wrong elsewhere."""
+"""The service takes the request itself to be wrong; another may not."""
 
 _SAID: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOT_FOUND", re.compile(r"unknown model|is not found|no available versions", re.IGNORECASE)),
@@ -118,8 +118,8 @@ def failed_in_stream(endpoint: str, message: str, *, where: str, model: str, pri
 
 
 def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, private: Sequence[str]) -> LlmRefused:
-    def refused(text: str, spoken: str, *, retryable: bool = True) -> LlmRefused:
-        return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=retryable)
+    def refused(text: str, spoken: str) -> LlmRefused:
+        return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=True)
 
     says = quoted(details, private)
     if code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
@@ -134,5 +134,5 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
         return refused(f"takes no more requests for now ({code}): wait, or raise its queue{says}", SPOKEN_BUSY)
     if code in _WRONG_REQUEST:
         text = f"rejects the request ({code}): check what its model ({model}) accepts{says}"
-        return refused(text, SPOKEN_REQUEST, retryable=False)
+        return refused(text, SPOKEN_REQUEST)
     return refused(f"failed ({code}) at {where}: see the server's log{says}", SPOKEN_TROUBLE)

@@ -117,12 +117,12 @@ def test_filtered_answer_is_not_asked_again() -> None:
     [
         ({"error": {"message": "engine died", "type": "internal_server_error", "code": 500}}, True),
         ({"error": {"message": "slow down", "type": "rate_limit_exceeded", "code": None}}, True),
-        ({"error": {"message": "too long", "type": "BadRequestError", "code": 400}}, False),
-        ({"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}, False),
+        ({"error": {"message": "too long", "type": "BadRequestError", "code": 400}}, True),
+        ({"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}, True),
         ({"error": {"message": "no", "code": "content_filter"}}, False),
         ({"error": "Model is overloaded", "error_type": "overloaded"}, True),
-        ({"error": "inputs must have less than 4096", "error_type": "validation"}, False),
-        ({"object": "error", "message": "bad", "code": 400}, False),
+        ({"error": "inputs must have less than 4096", "error_type": "validation"}, True),
+        ({"object": "error", "message": "bad", "code": 400}, True),
     ],
 )
 def test_error_inside_the_stream(body: dict[str, object], retryable: bool) -> None:

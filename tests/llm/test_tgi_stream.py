@@ -111,18 +111,18 @@ def test_what_only_looks_like_a_stop_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected", "retryable", "spoken"),
+    ("kind", "expected", "spoken"),
     [
-        ("generation", LlmRefused, True, "has a problem"),
-        ("overloaded", LlmRefused, True, "too busy"),
-        ("validation", LlmRefused, False, "could not handle the request"),
-        ("incomplete_generation", LlmBroken, True, "gave no answer"),
+        ("generation", LlmRefused, "has a problem"),
+        ("overloaded", LlmRefused, "too busy"),
+        ("validation", LlmRefused, "could not handle the request"),
+        ("incomplete_generation", LlmBroken, "gave no answer"),
     ],
 )
-def test_errors_inside_the_stream(kind: str, expected: type[LlmError], retryable: bool, spoken: str) -> None:
+def test_errors_inside_the_stream(kind: str, expected: type[LlmError], spoken: str) -> None:
     fault = failure(error("it went wrong", kind))
     assert type(fault) is expected
-    assert fault.retryable is retryable
+    assert fault.retryable
     assert spoken in fault.spoken
     said, fault_later = outcome(token("Hi") + error("it went wrong", kind))
     assert said == [Token("Hi")]

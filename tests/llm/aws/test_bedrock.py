@@ -250,42 +250,42 @@ def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "kind", "retryable"),
+    ("frame", "kind"),
     [
-        (fault("throttlingException", message="Too many tokens"), LlmRefused, True),
-        (fault("serviceUnavailableException", message="x"), LlmRefused, True),
-        (fault("internalServerException", message="x"), LlmRefused, True),
-        (fault("validationException", message="x"), LlmRefused, False),
-        (fault("modelStreamErrorException", message="x", originalStatusCode=500), LlmBroken, True),
-        (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused, False),
-        (fault("modelTimeoutException", message="x"), LlmTooSlow, True),
+        (fault("throttlingException", message="Too many tokens"), LlmRefused),
+        (fault("serviceUnavailableException", message="x"), LlmRefused),
+        (fault("internalServerException", message="x"), LlmRefused),
+        (fault("validationException", message="x"), LlmRefused),
+        (fault("modelStreamErrorException", message="x", originalStatusCode=500), LlmBroken),
+        (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused),
+        (fault("modelTimeoutException", message="x"), LlmTooSlow),
     ],
 )
-def test_refusal_inside_the_stream(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
+def test_refusal_inside_the_stream(frame: bytes, kind: type[LlmError]) -> None:
     error = failure(answer(said("Hi") + frame))
     assert isinstance(error, kind)
-    assert error.retryable is retryable
+    assert error.retryable
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "message", "retryable", "says"),
+    ("code", "kind", "message", "says"),
     [
-        (429, "ThrottlingException", "Too many requests", True, "raise its quota"),
-        (429, "ModelNotReadyException", "", True, "not ready"),
-        (503, "ServiceUnavailableException", "", True, "not ready"),
-        (400, "ServiceQuotaExceededException", "", True, "raise its quota"),
-        (408, "ModelTimeoutException", "", True, "took longer than it may"),
-        (400, "ValidationException", "messages: too long", False, 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
-        (400, "ValidationException", "The provided model identifier is invalid.", True, "finds no eu.amazon.nova"),
-        (404, "ResourceNotFoundException", "", True, "finds no eu.amazon.nova"),
-        (403, "AccessDeniedException", "You don't have access", True, "may be used in eu-central-1"),
-        (424, "ModelErrorException", "", True, "see the model's log"),
-        (500, "InternalServerException", "", True, "failed (internalserver)"),
+        (429, "ThrottlingException", "Too many requests", "raise its quota"),
+        (429, "ModelNotReadyException", "", "not ready"),
+        (503, "ServiceUnavailableException", "", "not ready"),
+        (400, "ServiceQuotaExceededException", "", "raise its quota"),
+        (408, "ModelTimeoutException", "", "took longer than it may"),
+        (400, "ValidationException", "messages: too long", 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
+        (400, "ValidationException", "The provided model identifier is invalid.", "finds no eu.amazon.nova"),
+        (404, "ResourceNotFoundException", "", "finds no eu.amazon.nova"),
+        (403, "AccessDeniedException", "You don't have access", "may be used in eu-central-1"),
+        (424, "ModelErrorException", "", "see the model's log"),
+        (500, "InternalServerException", "", "failed (internalserver)"),
     ],
 )
-def test_refusal_before_the_stream(code: int, kind: str, message: str, retryable: bool, says: str) -> None:
+def test_refusal_before_the_stream(code: int, kind: str, message: str, says: str) -> None:
     error = failure(refusal(code, kind, message=message))
-    assert error.retryable is retryable
+    assert error.retryable
     assert says in str(error)
 
 

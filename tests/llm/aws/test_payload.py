@@ -191,10 +191,10 @@ def test_calls_of_a_chat_come_whole() -> None:
     ("body", "kind", "retryable"),
     [
         (b'data:{"error":"Model is overloaded","error_type":"overloaded"}\n\n', LlmRefused, True),
-        (b'data:{"error":"inputs must have less","error_type":"validation"}\n\n', LlmRefused, False),
+        (b'data:{"error":"inputs must have less","error_type":"validation"}\n\n', LlmRefused, True),
         (b'{"error":"engine died","code":424}\n', LlmRefused, True),
-        (b'{"error":"bad parameter","code":400}', LlmRefused, False),
-        (b'{"generated_text": null, "error": "no", "code": 400}', LlmRefused, False),
+        (b'{"error":"bad parameter","code":400}', LlmRefused, True),
+        (b'{"generated_text": null, "error": "no", "code": 400}', LlmRefused, True),
         (token_line("", generated_text="", details={"finish_reason": "error"}), LlmBroken, True),
         (b'{"generated_text": "Hi", "details": {"finish_reason": "error"}}', LlmBroken, True),
         (b'{"token":{"text":7}}\n', LlmBroken, True),
@@ -214,7 +214,7 @@ def test_what_is_no_answer(body: bytes, kind: type[LlmError], retryable: bool) -
 def test_wrong_payload_is_named() -> None:
     assert "check its payload" in str(failure("djl-0.25", lines("data:", "logprob")))
     assert "check its payload" in str(failure("djl-0.25", b"x" * 70_000))
-    assert not failure("djl-0.25", b'{"error":"bad","code":400}').retryable
+    assert failure("djl-0.25", b'{"error":"bad","code":400}').retryable
 
 
 def test_reason_of_an_error_is_quoted_unless_it_repeats_the_question() -> None:

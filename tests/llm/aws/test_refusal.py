@@ -67,4 +67,4 @@ def test_question_is_never_quoted() -> None:
 
 def test_unknown_codes_may_do_better_elsewhere() -> None:
     assert error_of("somethingnew").retryable
-    assert not error_of("somethingnew", status=422).retryable
+    assert error_of("somethingnew", status=422).retryable

@@ -174,7 +174,15 @@ def test_a_refusal_is_not_carried_to_the_next_by_all_at_once() -> None:
     assert far.asked_at_s[0] - near.asked_at_s[0] == pytest.approx(0.002 + 0.015)
 
 
-def test_what_would_be_as_wrong_elsewhere_is_not_asked_again() -> None:
+def test_where_all_refuse_the_first_refusal_is_told_with_the_last() -> None:
+    near, far = Scripted("near", error=refused("near")), Scripted("far", error=unreachable("far"))
+    asked = run_virtual(ask(router_of(near, far)))
+    assert isinstance(asked.error, LlmUnreachable)
+    assert str(asked.error) == "far: nobody there; before it, near: refused"
+    assert asked.error.spoken == "Nobody there."
+
+
+def test_what_a_filter_refuses_is_not_asked_again() -> None:
     near, far = Scripted("near", error=refused("near", retryable=False)), Scripted("far")
     router = router_of(near, far)
     asked = run_virtual(ask(router))

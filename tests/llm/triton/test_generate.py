@@ -207,17 +207,17 @@ def test_a_stalled_answer_is_too_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "retryable", "says"),
+    ("code", "says"),
     [
-        (400, False, "rejects the request"),
-        (404, True, "was not found"),
-        (503, True, "failed"),
+        (400, "rejects the request"),
+        (404, "was not found"),
+        (503, "failed"),
     ],
 )
-def test_refusals_before_inference(code: int, retryable: bool, says: str) -> None:
+def test_refusals_before_inference(code: int, says: str) -> None:
     _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
     assert isinstance(fault, LlmRefused)
-    assert fault.retryable is retryable
+    assert fault.retryable
     assert says in str(fault)
     assert "the model is not ready" in str(fault)
 

@@ -404,26 +404,26 @@ def test_cancelling_one_of_two_answers_leaves_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "kind", "retryable", "says"),
+    ("step", "kind", "says"),
     [
-        (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, True, "check its url"),
-        (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, False, "rejects the request"),
-        (Part(error="Exceeds maximum queue size"), LlmRefused, True, "takes no more requests"),
-        (Part(error="Request was cancelled"), LlmBroken, True, "broke off"),
-        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, True, "see the server's log"),
-        (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, True, "api_key_env"),
-        (Fail(grpc.StatusCode.NOT_FOUND, "no m7"), LlmRefused, True, '"no m7"'),
-        (Fail(grpc.StatusCode.INVALID_ARGUMENT, ASKED), LlmRefused, False, "INVALID_ARGUMENT"),
-        (Fail(grpc.StatusCode.RESOURCE_EXHAUSTED), LlmRefused, True, "RESOURCE_EXHAUSTED"),
-        (Fail(grpc.StatusCode.UNAVAILABLE, "engine is not healthy"), LlmRefused, True, "engine is not healthy"),
-        (Fail(grpc.StatusCode.INTERNAL), LlmRefused, True, "INTERNAL"),
-        (Fail(grpc.StatusCode.CANCELLED), LlmBroken, True, "broke off"),
+        (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
+        (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
+        (Part(error="Exceeds maximum queue size"), LlmRefused, "takes no more requests"),
+        (Part(error="Request was cancelled"), LlmBroken, "broke off"),
+        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the server's log"),
+        (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
+        (Fail(grpc.StatusCode.NOT_FOUND, "no m7"), LlmRefused, '"no m7"'),
+        (Fail(grpc.StatusCode.INVALID_ARGUMENT, ASKED), LlmRefused, "INVALID_ARGUMENT"),
+        (Fail(grpc.StatusCode.RESOURCE_EXHAUSTED), LlmRefused, "RESOURCE_EXHAUSTED"),
+        (Fail(grpc.StatusCode.UNAVAILABLE, "engine is not healthy"), LlmRefused, "engine is not healthy"),
+        (Fail(grpc.StatusCode.INTERNAL), LlmRefused, "INTERNAL"),
+        (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
     ],
 )
-def test_refusals(step: Part | Fail, kind: type[LlmError], says: str, *, retryable: bool) -> None:
+def test_refusals(step: Part | Fail, kind: type[LlmError], says: str) -> None:
     events, error, _ = failing((step,))
     assert type(error) is kind
-    assert error.retryable is retryable
+    assert error.retryable
     assert says in str(error)
     assert [type(event) for event in events] == [Queued, Sent]
 

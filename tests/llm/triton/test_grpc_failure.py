@@ -15,25 +15,25 @@ def failed(code: str, details: str = "", *, connected: bool = True, begun: bool 
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "spoken", "retryable"),
+    ("code", "kind", "spoken"),
     [
-        ("UNAUTHENTICATED", LlmRefused, "key", True),
-        ("PERMISSION_DENIED", LlmRefused, "key", True),
-        ("NOT_FOUND", LlmRefused, "not found", True),
-        ("UNIMPLEMENTED", LlmRefused, "not found", True),
-        ("RESOURCE_EXHAUSTED", LlmRefused, "busy", True),
-        ("INVALID_ARGUMENT", LlmRefused, "could not handle", False),
-        ("OUT_OF_RANGE", LlmRefused, "could not handle", False),
-        ("DEADLINE_EXCEEDED", LlmRefused, "problem", True),
-        ("INTERNAL", LlmRefused, "problem", True),
-        ("UNAVAILABLE", LlmRefused, "problem", True),
-        ("CANCELLED", LlmBroken, "broke off", True),
+        ("UNAUTHENTICATED", LlmRefused, "key"),
+        ("PERMISSION_DENIED", LlmRefused, "key"),
+        ("NOT_FOUND", LlmRefused, "not found"),
+        ("UNIMPLEMENTED", LlmRefused, "not found"),
+        ("RESOURCE_EXHAUSTED", LlmRefused, "busy"),
+        ("INVALID_ARGUMENT", LlmRefused, "could not handle"),
+        ("OUT_OF_RANGE", LlmRefused, "could not handle"),
+        ("DEADLINE_EXCEEDED", LlmRefused, "problem"),
+        ("INTERNAL", LlmRefused, "problem"),
+        ("UNAVAILABLE", LlmRefused, "problem"),
+        ("CANCELLED", LlmBroken, "broke off"),
     ],
 )
-def test_codes(code: str, kind: type[LlmError], spoken: str, *, retryable: bool) -> None:
+def test_codes(code: str, kind: type[LlmError], spoken: str) -> None:
     error = failed(code, f"because of {KEY}")
     assert type(error) is kind
-    assert error.retryable is retryable
+    assert error.retryable
     assert spoken in error.spoken
     assert KEY not in str(error)
 
@@ -67,29 +67,27 @@ def test_a_connection_that_takes_too_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "says", "retryable"),
+    ("message", "says"),
     [
-        ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)", True),
-        ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)", True),
-        ("unexpected inference input 'return_finish_reason' for model 'm7'", "(INVALID_ARGUMENT)", False),
+        ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)"),
+        ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)"),
+        ("unexpected inference input 'return_finish_reason' for model 'm7'", "(INVALID_ARGUMENT)"),
         (
             "unexpected shape for input 'text_input' for model 'm7'. Expected [1], got [1,1]",
             "(INVALID_ARGUMENT)",
-            False,
         ),
         (
             "The decoder prompt (length 5000) is longer than the maximum model length of 4096",
             "(INVALID_ARGUMENT)",
-            False,
         ),
-        ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)", True),
-        ("Error generating stream: CUDA out of memory", "(UNKNOWN)", True),
+        ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)"),
+        ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
     ],
 )
-def test_complaints_without_a_code(message: str, says: str, *, retryable: bool) -> None:
+def test_complaints_without_a_code(message: str, says: str) -> None:
     error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
     assert isinstance(error, LlmRefused)
-    assert error.retryable is retryable
+    assert error.retryable
     assert says in str(error)
 
 
