@@ -5,10 +5,10 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from llm.chat import Calling, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered
+from llm.openai_calls import CallsSoFar
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
@@ -26,13 +26,6 @@ SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
 Said = Token | Calling | FunctionCall | Finished
-
-
-@dataclass(slots=True)
-class _CallSoFar:
-    call_id: str = ""
-    name: str = ""
-    arguments: str = ""
 
 
 class OpenAIStream:
@@ -58,8 +51,7 @@ class OpenAIStream:
         self._cached_tokens: int | None = None
         self._over = False
         self._ending = False
-        self._calls: dict[int, _CallSoFar] = {}
-        self._moved: dict[int, int] = {}
+        self._calls = CallsSoFar()
 
     def feed(self, data: bytes) -> Iterator[Said]:
         """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
@@ -139,29 +131,12 @@ class OpenAIStream:
             self._judge()
 
     def _call(self, part: dict[str, object], number: int) -> None:
-        """A piece of a function call; the first of a call names it, all carry some of its arguments."""
-        index = part.get("index", number)
-        if not isinstance(index, int) or not 0 <= index < MAX_CALLS:
+        index = part.get("index")
+        too_many = isinstance(index, int) and not 0 <= index < MAX_CALLS
+        self._spend(self._calls.add(part, number))
+        if too_many or len(self._calls.calls) > MAX_CALLS:
             raise self._broken(f"called more than {MAX_CALLS} functions at once: see its model's template")
-        call_id = part.get("id")
-        known = self._calls.get(index)
-        if known is not None and isinstance(call_id, str) and known.call_id not in {"", call_id}:
-            index = self._moved[index] = max(self._calls) + 1  # some services number every call 0
-        elif call_id is None:
-            index = self._moved.get(index, index)
-        so_far = self._calls.setdefault(index, _CallSoFar())
-        if isinstance(call_id, str):
-            so_far.call_id = so_far.call_id or call_id
-        function = part.get("function")
-        if isinstance(function, dict):
-            name, arguments = function.get("name"), function.get("arguments")
-            so_far.name = so_far.name or (name if isinstance(name, str) else "")
-            if isinstance(arguments, str):
-                self._spend(len(arguments))
-                so_far.arguments += arguments
-            elif isinstance(arguments, dict):  # some servers send an object where text is due
-                so_far.arguments = json.dumps(arguments)
-        self.begun = True
+        self.begun = self.begun or any(call.name or call.arguments for call in self._calls.calls)
 
     def _spend(self, chars: int) -> None:
         self._chars_left -= chars
@@ -187,10 +162,12 @@ class OpenAIStream:
         if not self.begun:
             remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
             raise self._broken(f"ended without a word (finish_reason {self._reason}): {remedy}", SPOKEN_EMPTY)
+        if any(call.arguments and not call.name for call in self._calls.calls):
+            raise self._broken("called a function without naming it: see its model's template")
         self._over = True
-        for index, call in sorted(self._calls.items()):
-            if call.name:
-                yield FunctionCall(call.call_id or f"call_{index}", call.name, call.arguments or "{}")
+        for number, call in enumerate(self._calls.calls):
+            if call.name:  # some services send an empty one with every answer
+                yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}")
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:

@@ -251,3 +251,115 @@ def test_calls_that_all_carry_the_same_number_are_told_apart_by_their_ids() -> N
         FunctionCall("call_a", "weather", '{"city":"Paris"}'),
         FunctionCall("call_b", "weather", '{"city":"Rome"}'),
     ]
+
+
+OSLO, ROME = '{"city":"Oslo"}', '{"city":"Rome"}'
+
+
+def whole(arguments: str, name: str = "weather") -> dict[str, object]:
+    return {"name": name, "arguments": arguments}
+
+
+def called(*pieces: bytes) -> list[tuple[str, str, str]]:
+    """Each call that comes of them."""
+    calls = [said for said in read(*pieces, event(finish="tool_calls"), DONE) if isinstance(said, FunctionCall)]
+    return [(call.call_id, call.name, call.arguments) for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        (
+            [
+                {"index": 0, "id": "a", "function": whole("")},
+                {"index": 0, "id": "", "function": {"arguments": '{"city":', "name": None}},
+                {"index": 0, "id": "", "function": {"arguments": '"Oslo"}'}},
+                {"index": 0, "id": "", "function": {"arguments": None}},
+            ],
+            [("a", "weather", OSLO)],
+        ),
+        (
+            [
+                {"id": "a", "function": whole('{"city":')},
+                {"id": "a", "function": {"arguments": '"Oslo"}'}},
+                {"id": "b", "function": whole('{"city":')},
+                {"id": "b", "function": {"arguments": '"Rome"}'}},
+            ],
+            [("a", "weather", OSLO), ("b", "weather", ROME)],
+        ),
+        (
+            [
+                {"id": "a", "function": whole('{"city":')},
+                {"id": "b", "function": whole('{"city":')},
+                {"id": "a", "function": {"arguments": '"Oslo"}'}},
+                {"id": "b", "function": {"arguments": '"Rome"}'}},
+            ],
+            [("a", "weather", OSLO), ("b", "weather", ROME)],
+        ),
+        (
+            [{"index": 0, "id": "", "function": whole(OSLO)}, {"index": 0, "id": "", "function": whole(ROME)}],
+            [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
+        ),
+        (
+            [{"function": whole(OSLO)}, {"function": whole(ROME)}],
+            [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
+        ),
+        (
+            [{"index": 0, "function": whole("", "time")}, {"index": 0, "function": whole(OSLO)}],
+            [("call_0", "time", "{}"), ("call_1", "weather", OSLO)],
+        ),
+        ([{"index": None, "id": "a", "function": whole(OSLO)}], [("a", "weather", OSLO)]),
+        (
+            [{"index": "0", "id": "a", "function": whole("")}, {"index": "0", "function": {"arguments": OSLO}}],
+            [("a", "weather", OSLO)],
+        ),
+        (
+            [{"index": 0, "id": "null", "function": whole(OSLO)}, {"index": 1, "id": "null", "function": whole(ROME)}],
+            [("call_0", "weather", OSLO), ("call_1", "weather", ROME)],
+        ),
+        (
+            [
+                {"index": 0, "id": "a", "function": whole('{"city":')},
+                {"index": 0, "id": "a", "function": whole('"Oslo"}')},
+                {"index": 0, "id": "a", "function": whole("")},
+            ],
+            [("a", "weather", OSLO)],
+        ),
+        (
+            [{"index": 0, "id": "a", "function": whole("{}")}, {"index": 0, "function": whole("")}],
+            [("a", "weather", "{}")],
+        ),
+    ],
+    ids=[
+        "empty ids",
+        "ids in every piece",
+        "ids in every piece, mixed",
+        "all of number 0",
+        "neither number nor id",
+        "another name",
+        "no number",
+        "a number in words",
+        "null as a word",
+        "names in every piece",
+        "the name once more",
+    ],
+)
+def test_services_number_and_name_their_calls_in_their_own_ways(
+    pieces: list[dict[str, object]], calls: list[tuple[str, str, str]]
+) -> None:
+    assert called(*(calling(**piece) for piece in pieces)) == calls
+
+
+def test_two_whole_calls_in_one_event_are_two_calls() -> None:
+    both = event(tool_calls=[{"function": whole("{}")}, {"function": whole("{}")}])
+    assert called(both) == [("call_0", "weather", "{}"), ("call_1", "weather", "{}")]
+
+
+def test_arguments_that_were_cut_are_not_taken_for_none() -> None:
+    assert called(calling(index=0, id="a", function=whole('{"city":"Os'))) == [("a", "weather", '{"city":"Os')]
+
+
+def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
+    assert "without naming it" in str(failure(calling(index=0, id="a", function={"arguments": OSLO}), DONE))
+    assert "without a word" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
+    assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), Calling(), Finished("done")]

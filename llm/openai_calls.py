@@ -1,0 +1,84 @@
+"""The function calls of one answer, put together from the pieces that OpenAI-compatible services send. Pure.
+
+Services agree on little: an index may be missing, no number or 0 for every call; an id may come with the first piece,
+with every piece, or be empty; and a call may come whole or in pieces.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_NO_ID = frozenset({"", "null"})
+
+
+@dataclass(slots=True)
+class CallSoFar:
+    """One call, of which more may come.
+
+    Attributes:
+        call_id: As the service named it; "" where it does not.
+        arguments: JSON, as far as it has come.
+    """
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments have come to their end."""
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+class CallsSoFar:
+    """The calls of one answer.
+
+    Attributes:
+        calls: In the order in which they began.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[CallSoFar] = []
+        self._last_at: dict[int, CallSoFar] = {}
+
+    def add(self, part: Mapping[str, object], number: int) -> int:
+        """Take a piece, the `number`-th of its event. Returns how many characters of arguments it brought."""
+        function = part.get("function")
+        function = function if isinstance(function, dict) else {}
+        name, arguments = _text(function.get("name")), function.get("arguments")
+        if isinstance(arguments, dict):  # some servers send an object where text is due
+            arguments = json.dumps(arguments)
+        arguments = _text(arguments)
+        call_id, index = _text(part.get("id")), part.get("index")
+        call_id = "" if call_id in _NO_ID else call_id
+        index = index if isinstance(index, int) and not isinstance(index, bool) else number
+        call = self._known(call_id, index)
+        if call is None or (not call_id and _begins_another(call, name, arguments)):
+            call = CallSoFar()
+            self.calls.append(call)
+        self._last_at[index] = call
+        call.call_id = call.call_id or call_id
+        call.name = call.name or name
+        call.arguments += arguments
+        return len(arguments)
+
+    def _known(self, call_id: str, index: int) -> CallSoFar | None:
+        """The call that a piece belongs to, if it has begun."""
+        if call_id and (same := next((call for call in self.calls if call.call_id == call_id), None)):
+            return same
+        call = self._last_at.get(index)
+        return call if call is not None and not (call_id and call.call_id) else None
+
+
+def _begins_another(call: CallSoFar, name: str, arguments: str) -> bool:
+    """Whether a piece without an id is the first of a further call, and not more of this one."""
+    if not name or not call.name:
+        return False
+    return name != call.name or (bool(arguments) and call.is_whole)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
