@@ -160,7 +160,7 @@ class Conversation:
         item = self.reserve()
         taken = any(isinstance(one, Called) and one.call_id == call.call_id for one in self._items)
         # Some services name the first call of every answer the same.
-        called = Called(item, f"call_{item}" if taken else call.call_id, call.name, call.arguments)
+        called = Called(item, f"call_{item}" if taken else call.call_id, call.name, call.arguments, call.extra)
         self._add(called)
         return called
 
@@ -246,5 +246,5 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
 
 
 def _call_messages(called: Called, returned: Returned) -> tuple[Message, Message]:
-    call = FunctionCall(called.call_id, called.name, called.arguments)
+    call = FunctionCall(called.call_id, called.name, called.arguments, called.extra)
     return Message("assistant", "", (call,)), Message("tool", returned.output, call_id=called.call_id)

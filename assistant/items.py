@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NewType
 
-from llm.chat import FunctionCall, Message
+from llm.chat import Extra, FunctionCall, Message
 
 ItemId = NewType("ItemId", str)
 """Unique within its conversation."""
@@ -69,12 +69,14 @@ class Called:
 
     Attributes:
         arguments: JSON, as the model wrote it.
+        extra: As the call's.
     """
 
     id: ItemId
     call_id: str
     name: str
     arguments: str
+    extra: Extra | None = None
 
 
 @dataclass(frozen=True, slots=True)

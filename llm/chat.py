@@ -8,16 +8,31 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
+class Extra:
+    """What else a service said of a call, as Gemini signs it: it wants that back with the call, and others refuse it.
+
+    Attributes:
+        endpoint: Whose it is.
+        fields: A JSON object.
+    """
+
+    endpoint: str
+    fields: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall:
     """The model wants a function called; as an event, it comes whole.
 
     Attributes:
         arguments: JSON, as the model wrote it.
+        extra: To be sent back to the same endpoint with the call.
     """
 
     call_id: str
     name: str
     arguments: str
+    extra: Extra | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class OpenAIChat:
         private = self._service.private(messages)
         fields = {
             "model": self._model,
-            "messages": messages_json(messages),
+            "messages": messages_json(messages, self.name),
             "stream": True,
             **self._fixed,
             **options_json(options, limit=self._limit),

@@ -6,7 +6,10 @@ with every piece, or be empty; and a call may come whole or in pieces.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+_FIELDS = frozenset({"index", "id", "type", "function"})
+"""Of a call, as OpenAI has it."""
 
 _NO_ID = frozenset({"", "null"})
 
@@ -18,11 +21,13 @@ class CallSoFar:
     Attributes:
         call_id: As the service named it; "" where it does not.
         arguments: JSON, as far as it has come.
+        extra: Fields that only the service knows.
     """
 
     call_id: str = ""
     name: str = ""
     arguments: str = ""
+    extra: dict[str, object] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -45,7 +50,7 @@ class CallsSoFar:
         self._last_at: dict[int, CallSoFar] = {}
 
     def add(self, part: Mapping[str, object], number: int) -> int:
-        """Take a piece, the `number`-th of its event. Returns how many characters of arguments it brought."""
+        """Take a piece, the `number`-th of its event. Returns how many characters it brought."""
         function = part.get("function")
         function = function if isinstance(function, dict) else {}
         name, arguments = _text(function.get("name")), function.get("arguments")
@@ -63,7 +68,9 @@ class CallsSoFar:
         call.call_id = call.call_id or call_id
         call.name = call.name or name
         call.arguments += arguments
-        return len(arguments)
+        extra = {key: value for key, value in part.items() if key not in _FIELDS and value is not None}
+        call.extra |= extra
+        return len(arguments) + (len(json.dumps(extra)) if extra else 0)
 
     def _known(self, call_id: str, index: int) -> CallSoFar | None:
         """The call that a piece belongs to, if it has begun."""

@@ -9,12 +9,15 @@ from llm.turn_taking import in_turns
 JsonObject = dict[str, object]
 
 
-def messages_json(messages: Sequence[Message]) -> list[JsonObject]:
-    """`messages`, in turns: the templates of many models refuse two of one speaker in a row, and a greeting first."""
-    return [message_json(message) for message in in_turns(messages)]
+def messages_json(messages: Sequence[Message], endpoint: str) -> list[JsonObject]:
+    """`messages`, in turns: the templates of many models refuse two of one speaker in a row, and a greeting first.
+
+    `endpoint`: who is asked, and gets back what it said of its own calls.
+    """
+    return [message_json(message, endpoint) for message in in_turns(messages)]
 
 
-def message_json(message: Message) -> JsonObject:
+def message_json(message: Message, endpoint: str = "") -> JsonObject:
     """One entry of `messages`."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
@@ -22,7 +25,7 @@ def message_json(message: Message) -> JsonObject:
         return {
             "role": message.role,
             "content": message.content or None,
-            "tool_calls": [_call_json(call) for call in message.calls],
+            "tool_calls": [_call_json(call, endpoint) for call in message.calls],
         }
     return {"role": message.role, "content": message.content}
 
@@ -41,8 +44,14 @@ def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObje
     return request
 
 
-def _call_json(call: FunctionCall) -> JsonObject:
-    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+def _call_json(call: FunctionCall, endpoint: str) -> JsonObject:
+    extra = json.loads(call.extra.fields) if call.extra is not None and call.extra.endpoint == endpoint else {}
+    return {
+        **extra,
+        "id": call.call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
 
 
 def _function_json(function: Function) -> JsonObject:

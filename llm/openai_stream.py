@@ -6,7 +6,7 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.chat import Calling, Finished, FunctionCall, Token
+from llm.chat import Calling, Extra, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_calls import CallsSoFar
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
@@ -167,7 +167,8 @@ class OpenAIStream:
         self._over = True
         for number, call in enumerate(self._calls.calls):
             if call.name:  # some services send an empty one with every answer
-                yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}")
+                extra = Extra(self._endpoint, json.dumps(call.extra)) if call.extra else None
+                yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:

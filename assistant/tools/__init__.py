@@ -6,7 +6,7 @@ returns are words of the conversation: they are in no log line, no error and no 
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from llm.chat import Function, FunctionCall, Message
@@ -70,7 +70,8 @@ def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Messag
             number += 1
             call_id = f"call_{number}"
         taken.add(call_id)
-        named.append(FunctionCall(call_id, call.name, call.arguments if is_object(call.arguments) else "{}"))
+        arguments = call.arguments if is_object(call.arguments) else "{}"
+        named.append(replace(call, call_id=call_id, arguments=arguments))
     return tuple(named)
 
 

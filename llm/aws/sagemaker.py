@@ -117,7 +117,7 @@ class SageMakerChat:
         if self._max_tokens is not None:
             sampling["max_tokens"] = self._max_tokens
         return {
-            "messages": messages_json(messages),
+            "messages": messages_json(messages, self.name),
             "stream": True,
             **merged({"stream_options": {"include_usage": True}, **sampling}, self._parameters),
             **options_json(options),

@@ -10,7 +10,7 @@ from assistant.script import Script
 from assistant.turn_events import ReplyId
 from audio.tts import WordMark
 from audio.units import ReplySamples
-from llm.chat import FunctionCall, Message
+from llm.chat import Extra, FunctionCall, Message
 
 CALLED = FunctionCall("call_1", "weather", "{}")
 SYSTEM = Message("system", "Be brief.")
@@ -223,9 +223,9 @@ def test_an_id_that_a_client_took_is_not_given_again() -> None:
 def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> None:
     conversation = Conversation("", max_turns=5)
     say(conversation, "weather?")
-    call = FunctionCall("call_1", "weather", "{}")
+    call = FunctionCall("call_1", "weather", "{}", Extra("near", '{"signature":"x"}'))
     called = conversation.called(call)
-    assert conversation.find(called.id) == Called(called.id, "call_1", "weather", "{}")
+    assert conversation.find(called.id) == Called(called.id, "call_1", "weather", "{}", call.extra)
     assert conversation.messages() == (Message("user", "weather?"),)
     say(conversation, "hello?")
     conversation.insert(Returned(ItemId("r"), "call_1", "sunny"))

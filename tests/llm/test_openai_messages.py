@@ -1,6 +1,8 @@
 """A conversation as the body of a request to chat completions."""
 
-from llm.chat import FunctionCall, Message
+import json
+
+from llm.chat import Extra, FunctionCall, Message
 from llm.openai_messages import messages_json
 
 
@@ -17,7 +19,7 @@ def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
         Message("user", "Thanks."),
     ]
     function = {"name": "time", "arguments": '{"zone":"UTC"}'}
-    assert messages_json(conversation) == [
+    assert messages_json(conversation, "near") == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "…"},
         {"role": "assistant", "content": "Hello."},
@@ -27,3 +29,12 @@ def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
         {"role": "assistant", "content": "Noon.\n\nYour timer is up."},
         {"role": "user", "content": "Thanks."},
     ]
+
+
+def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
+    signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
+    call = FunctionCall("c1", "time", "{}", Extra("near", json.dumps({"extra_content": signed})))
+    bare = {"id": "c1", "type": "function", "function": {"name": "time", "arguments": "{}"}}
+    message = Message("assistant", "", (call,))
+    assert messages_json([message], "near")[1]["tool_calls"] == [{"extra_content": signed, **bare}]
+    assert messages_json([message], "far")[1]["tool_calls"] == [bare]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llm_server import DONE, event, usage
 
 from llm import openai_stream
-from llm.chat import Calling, Finished, FunctionCall, Token
+from llm.chat import Calling, Extra, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai_stream import OpenAIStream, Said
 
@@ -363,3 +363,14 @@ def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
     assert "without naming it" in str(failure(calling(index=0, id="a", function={"arguments": OSLO}), DONE))
     assert "without a word" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
     assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), Calling(), Finished("done")]
+
+
+def test_what_else_a_service_says_of_a_call_is_kept() -> None:
+    signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
+    *_, call, _ = read(
+        calling(id="a", type="function", function=whole(OSLO), extra_content=signed, other=None),
+        calling(more=1),
+        DONE,
+    )
+    assert isinstance(call, FunctionCall)
+    assert call.extra == Extra("near", json.dumps({"extra_content": signed, "more": 1}))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assistant.items import Used, answer_messages
 from assistant.tools import is_object, offered, shortened, with_ids_of_their_own
 from assistant.tools.names import LONGEST, named
-from llm.chat import Function, FunctionCall, Message
+from llm.chat import Extra, Function, FunctionCall, Message
 
 ALLOWED = frozenset(string.ascii_letters + string.digits + "-_")
 
@@ -40,8 +40,11 @@ def test_a_clients_function_goes_before_a_tool_of_the_same_name() -> None:
 
 def test_every_call_has_an_id_of_its_own() -> None:
     before = [Message("assistant", "", (FunctionCall("call_0", "a", "{}"),))]
-    calls = [FunctionCall("call_0", "a", "{}"), FunctionCall("x", "a", "{}"), FunctionCall("", "a", "{}")]
-    ids = [call.call_id for call in with_ids_of_their_own(calls, before)]
+    signed = FunctionCall("call_0", "a", "{}", Extra("near", '{"signature":"x"}'))
+    calls = [signed, FunctionCall("x", "a", "{}"), FunctionCall("", "a", "{}")]
+    renamed = with_ids_of_their_own(calls, before)
+    ids = [call.call_id for call in renamed]
+    assert renamed[0].extra == signed.extra
     assert ids[1] == "x"
     assert len({*ids, "call_0"}) == 4
     assert "" not in ids
