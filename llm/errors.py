@@ -31,7 +31,16 @@ class LlmUnreachable(LlmError):
 
 
 class LlmRefused(LlmError):
-    """The endpoint says no."""
+    """The endpoint says no.
+
+    Attributes:
+        field: Of the request, where that is all it does not take; else "".
+    """
+
+    def __init__(self, endpoint: str, message: str, *, spoken: str, retryable: bool, field: str = "") -> None:
+        """As the class above."""
+        super().__init__(endpoint, message, spoken=spoken, retryable=retryable)
+        self.field = field
 
 
 class LlmFiltered(LlmRefused):

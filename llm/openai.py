@@ -1,14 +1,20 @@
 """`openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, the clouds)."""
 
+import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Unpack
 
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
-from llm.openai_messages import messages_json, options_json
+from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
+from llm.refusal import SPARE_FIELDS
+
+log = logging.getLogger(__name__)
 
 ROUTE = "/chat/completions"
 
@@ -39,17 +45,18 @@ class OpenAIChat:
         """`url` is the base ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
 
         `parameters`: further fields of each request, as the service names them; `max_completion_tokens` among them
-        takes the place of `max_tokens`. The first-token deadline counts from the first pull and covers waiting for a
-        connection. Raises ValueError, naming the endpoint and the setting, for what can never work.
+        takes the place of `max_tokens`, and one of SPARE_FIELDS that is False is left out. The first-token deadline
+        counts from the first pull and covers waiting for a connection. Raises ValueError, naming the endpoint and the
+        setting, for what can never work.
         """
         self.name = name
         self._model = model
         parameters = checked(name, parameters, ours=OURS)
         self._limit = "max_completion_tokens" if "max_completion_tokens" in parameters else "max_tokens"
-        options = {"max_tokens": max_tokens, "temperature": temperature}
-        given = {key: value for key, value in options.items() if value is not None}
-        if self._limit not in given:
-            given.pop("max_tokens", None)
+        self._max_tokens = max_tokens
+        given = {} if temperature is None else {"temperature": temperature}
+        self._written = frozenset(parameters)
+        self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
 
@@ -72,11 +79,36 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
         private = self._service.private(messages)
-        fields = {
-            "model": self._model,
-            "messages": messages_json(messages, self.name),
-            "stream": True,
-            **self._fixed,
-            **options_json(options, limit=self._limit),
-        }
-        return self._service.post(ROUTE, fields, options, private), OpenAIStream(self.name, private=private)
+        return self._arriving(messages, options, private), OpenAIStream(self.name, private=private)
+
+    async def _arriving(self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]) -> Arriving:
+        """What comes of the request: once more for each field that the service does not take."""
+        while True:
+            fields = self._fields(messages, options)
+            try:
+                async with aclosing(self._service.post(ROUTE, fields, options, private)) as arriving:
+                    async for item in arriving:
+                        yield item
+            except LlmRefused as refusal:
+                if refusal.field not in fields or refusal.field in self._written:
+                    raise  # what somebody wrote for this endpoint is theirs to take out
+                self._leave_out(refusal.field)
+            else:
+                return
+
+    def _fields(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
+        fields: JsonObject = {"model": self._model, "messages": messages_json(messages, self.name), "stream": True}
+        if self._max_tokens is not None:
+            fields[self._limit] = self._max_tokens
+        fields |= {**self._fixed, **options_json(options, limit=self._limit)}
+        return {field: value for field, value in fields.items() if field not in self._left_out}
+
+    def _leave_out(self, field: str) -> None:
+        """From now on."""
+        if field not in self._left_out:
+            log.warning(
+                "llm endpoint %r does not take %s and is asked without: see docs/endpoints.md", self.name, field
+            )
+        self._left_out.add(field)
+        if field == "max_tokens":
+            self._limit = "max_completion_tokens"

@@ -25,6 +25,15 @@ WRONG_REQUEST_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
 model can do. Where it is as wrong elsewhere, asking costs one more refusal; only a filter's no is final."""
 
 _WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
+SPARE_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
+"""Of our requests to chat completions: not every service takes them, and none needs them."""
+
+_NOT_TAKEN = re.compile(
+    r"unsupported|(not|n't) support|unrecogni[sz]ed|unknown|unexpected|not (permitted|allowed)|extra_forbidden"
+    r"|only \S{1,8} is (allowed|supported)",
+    re.IGNORECASE,
+)
+
 _STATUS = re.compile("[45][0-9][0-9]")
 _ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -45,27 +54,48 @@ class Complaint:
         message: Its sentence, or "".
         kind: Its words for the type and the code, joined, or "".
         status: An HTTP status inside the body, or None.
+        param: The field of the request that it is about, or "".
     """
 
     message: str
     kind: str
     status: int | None
+    param: str = ""
 
 
 def complaint_of(body: object) -> Complaint:
-    """Read a decoded error body: OpenAI's, vLLM's, TGI's, FastAPI's."""
+    """Read a decoded error body: OpenAI's, vLLM's, TGI's, FastAPI's, Mistral's, and Gemini's, which is a list."""
+    body = body[0] if isinstance(body, list) and len(body) == 1 else body
     fields = body if isinstance(body, dict) else {}
     inner = fields.get("error")
     inner = inner if isinstance(inner, dict) else fields
-    texts = [inner.get("message"), fields.get("error"), fields.get("message"), fields.get("detail")]
+    wrong = _wrong_field(inner.get("message")) or _wrong_field(inner) or {}
+    place = [part for part in _list_of(wrong.get("loc")) if isinstance(part, str) and part != "body"]
+    found = ": ".join(filter(None, [".".join(place), _text(wrong.get("msg"))]))
+    texts = [inner.get("message"), fields.get("error"), fields.get("message"), fields.get("detail"), found]
     message = next((text for text in texts if isinstance(text, str)), "")
-    kinds = [inner.get("type"), inner.get("code"), fields.get("error_type")]
+    kinds = [inner.get("type"), inner.get("code"), inner.get("status"), fields.get("error_type"), wrong.get("type")]
     codes = [int(code) for code in kinds if isinstance(code, int | str) and _STATUS.fullmatch(str(code))]
     return Complaint(
         message=message,
         kind=" ".join(kind[:60] for kind in kinds if isinstance(kind, str)),
         status=next(iter(codes), None),
+        param=_text(inner.get("param")) or next(iter(place), ""),
     )
+
+
+def _wrong_field(body: object) -> dict[str, object] | None:
+    """The first of the fields that FastAPI finds wrong. What stood in it (`input`) is left where it is."""
+    found = _list_of(body.get("detail")) if isinstance(body, dict) else []
+    return found[0] if found and isinstance(found[0], dict) else None
+
+
+def _list_of(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def complaint_of_body(body: bytes) -> Complaint:
@@ -107,8 +137,9 @@ def refused_by_status(
     some repeat a part of it.
     """
 
-    def refused(text: str, spoken: str, *, retryable: bool = True) -> LlmRefused:
-        return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=retryable)
+    def refused(text: str, spoken: str, *, retryable: bool = True, field: str = "") -> LlmRefused:
+        text = f"llm endpoint {endpoint!r} {text}"
+        return LlmRefused(endpoint, text, spoken=spoken, retryable=retryable, field=field)
 
     says = quoted(complaint.message, private)
     match status:
@@ -130,7 +161,16 @@ def refused_by_status(
         case _:
             text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
             filtered = is_filter(complaint)
-            return refused(text, SPOKEN_FILTER if filtered else SPOKEN_REQUEST, retryable=not filtered)
+            spoken = SPOKEN_FILTER if filtered else SPOKEN_REQUEST
+            return refused(text, spoken, retryable=not filtered, field=spare_field(complaint))
+
+
+def spare_field(complaint: Complaint) -> str:
+    """The one of SPARE_FIELDS that a service says it does not take, or ""."""
+    if not _NOT_TAKEN.search(f"{complaint.kind} {complaint.message}"):
+        return ""
+    named = [complaint.param] if complaint.param else re.findall(r"\w+", complaint.message)
+    return next((name for name in named if name in SPARE_FIELDS), "")
 
 
 def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
