@@ -22,6 +22,9 @@ MAX_CALLS = 16
 DONE_REASON = "done"
 """For a service that ends with `[DONE]` and gives no finish_reason."""
 
+_GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
+"""The last is DeepSeek's."""
+
 SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
@@ -92,7 +95,7 @@ class OpenAIStream:
         self._count(chunk.get("usage"))
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and choice.get("index", 0) == 0:
+            if isinstance(choice, dict) and not choice.get("index"):
                 yield from self._choice(choice)
 
     def _decoded(self, event: Event) -> dict[str, object]:
@@ -112,9 +115,7 @@ class OpenAIStream:
     def _choice(self, choice: dict[str, object]) -> Iterator[Token | Calling]:
         # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless.
         delta = choice.get("delta") or choice.get("message")
-        content = delta.get("content") if isinstance(delta, dict) else None
-        if content is not None and not isinstance(content, str):
-            raise self._broken("sent content that is not text: check that its model writes text only")
+        content = self._text_of(delta.get("content")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
             self.begun = True
@@ -130,6 +131,15 @@ class OpenAIStream:
             self.finishing = True
             self._judge()
 
+    def _text_of(self, content: object) -> str:
+        """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
+        if isinstance(content, list):
+            texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+            return "".join(text for text in texts if isinstance(text, str))
+        if content is not None and not isinstance(content, str):
+            raise self._broken("sent content that is not text: check that its model writes text only")
+        return content or ""
+
     def _call(self, part: dict[str, object], number: int) -> None:
         index = part.get("index")
         too_many = isinstance(index, int) and not 0 <= index < MAX_CALLS
@@ -144,7 +154,7 @@ class OpenAIStream:
             raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
 
     def _judge(self) -> None:
-        if self._reason in {"error", "abort"}:
+        if self._reason in _GIVEN_UP:
             raise self._broken(f"gave up its answer (finish_reason {self._reason}): see the server's log")
         if self._reason == "content_filter":
             text = "stopped its answer (finish_reason content_filter): see its filter's settings"

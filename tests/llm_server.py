@@ -49,7 +49,7 @@ Step = bytes | Wait | Drip | Close | Abort
 Script = tuple[Step, ...]
 
 
-def event(content: str | None = None, *, finish: str | None = None, **delta: object) -> bytes:
+def event(content: object = None, *, finish: str | None = None, **delta: object) -> bytes:
     """One chat.completion.chunk as SSE."""
     fields = delta if content is None else {"content": content, **delta}
     choice = {"index": 0, "delta": fields, "finish_reason": finish}

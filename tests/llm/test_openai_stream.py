@@ -67,6 +67,21 @@ def test_only_the_first_choice_is_heard() -> None:
     assert read(other, STOP) == [Token("a"), Finished("stop")]
 
 
+def test_a_choice_without_a_number_is_the_first() -> None:
+    other = b'data: {"choices": [{"index": null, "delta": {"content": "a"}}]}\n'
+    assert read(other, STOP) == [Token("a"), Finished("stop")]
+
+
+def test_of_content_in_parts_the_text_is_said() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hmm"}]}
+    parts = [thinking, {"type": "text", "text": "It is"}, {"type": "image"}, 7]
+    assert read(event(content=[thinking]), event(content=parts), event(" four."), STOP) == [
+        Token("It is"),
+        Token(" four."),
+        Finished("stop"),
+    ]
+
+
 def test_whole_answer_of_a_service_that_cannot_stream() -> None:
     body = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
     assert read(json.dumps(body, indent=1).encode()) == [Token("Hi."), Finished("stop", 3, None)]
@@ -97,7 +112,7 @@ def test_character_cut_into_two_escapes() -> None:
     assert events == [Token("so "), Token("😀"), Token("\ufffd ok"), Finished("stop")]
 
 
-@pytest.mark.parametrize("reason", ["error", "abort"])
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
 def test_aborted_answer_only_looks_complete(reason: str) -> None:
     error = failure(event("Hi"), event(finish=reason), DONE)
     assert isinstance(error, LlmBroken)
