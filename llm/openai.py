@@ -13,6 +13,7 @@ from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import SPARE_FIELDS
+from llm.thoughts import Habit
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class OpenAIChat:
         self._written = frozenset(parameters)
         self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
+        self._habit = Habit()
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
 
     @property
@@ -79,7 +81,7 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
         private = self._service.private(messages)
-        return self._arriving(messages, options, private), OpenAIStream(self.name, private=private)
+        return self._arriving(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 
     async def _arriving(self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]) -> Arriving:
         """What comes of the request: once more for each field that the service does not take."""

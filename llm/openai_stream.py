@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from llm.chat import Calling, Extra, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_calls import CallsSoFar
+from llm.paced import THINKING_OFF
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
+from llm.thoughts import Habit, Thoughts
 
 MAX_ANSWER_CHARS = 256 * 1024
 """About five hours of speech: what is longer is a fault, not an answer."""
@@ -24,6 +26,9 @@ DONE_REASON = "done"
 
 _GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
 """The last is DeepSeek's."""
+
+_REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+"""Where services put thoughts that are no content."""
 
 SPOKEN_TORN = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
@@ -39,8 +44,8 @@ class OpenAIStream:
         finishing: The service gave its finish_reason; only bookkeeping can follow.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = ()) -> None:
-        """`private`: texts that no error may quote."""
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: Habit | None = None) -> None:
+        """`private`: texts that no error may quote; `habit`: of the endpoint's model, from its earlier answers."""
         self.begun = False
         self.finishing = False
         self._endpoint = endpoint
@@ -48,6 +53,8 @@ class OpenAIStream:
         self._sse = SseReader()
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
+        self._thoughts = Thoughts(habit or Habit())
+        self._reasoned = False
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
@@ -55,6 +62,11 @@ class OpenAIStream:
         self._over = False
         self._ending = False
         self._calls = CallsSoFar()
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the last that came were thoughts."""
+        return self._reasoned or self._thoughts.thinking
 
     def feed(self, data: bytes) -> Iterator[Said]:
         """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
@@ -118,8 +130,10 @@ class OpenAIStream:
         content = self._text_of(delta.get("content")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
-            self.begun = True
-            yield Token(text)
+            self._reasoned = False
+            yield from self._say(self._thoughts.heard(text))
+        elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
+            self._reasoned = True
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
@@ -131,9 +145,15 @@ class OpenAIStream:
             self.finishing = True
             self._judge()
 
+    def _say(self, text: str) -> Iterator[Token]:
+        if text:
+            self.begun = True
+            yield Token(text)
+
     def _text_of(self, content: object) -> str:
         """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
         if isinstance(content, list):
+            self._reasoned = True  # unless there is text, too
             texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
             return "".join(text for text in texts if isinstance(text, str))
         if content is not None and not isinstance(content, str):
@@ -169,8 +189,10 @@ class OpenAIStream:
             self._cached_tokens = _count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
 
     def _finish(self) -> Iterator[Said]:
+        yield from self._say(self._thoughts.rest(cut=self._reason == "length"))
         if not self.begun:
             remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
+            remedy = f"{remedy}, or turn its thinking off ({THINKING_OFF})" if self._thinks else remedy
             raise self._broken(f"ended without a word (finish_reason {self._reason}): {remedy}", SPOKEN_EMPTY)
         if any(call.arguments and not call.name for call in self._calls.calls):
             raise self._broken("called a function without naming it: see its model's template")
@@ -180,6 +202,10 @@ class OpenAIStream:
                 extra = Extra(self._endpoint, json.dumps(call.extra)) if call.extra else None
                 yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
+
+    @property
+    def _thinks(self) -> bool:
+        return self._reasoned or self._thoughts.came
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
         spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)

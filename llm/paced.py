@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Protocol, Self, TypedDict
+from typing import Protocol, Self, TypedDict, runtime_checkable
 
 from llm.chat import ChatEvent, Finished, Queued, Sent
 from llm.errors import LlmError, LlmTooSlow
@@ -17,6 +17,9 @@ USAGE_TIMEOUT_S = 0.5
 
 DRAIN_TIMEOUT_S = 0.05
 """From the end mark to the end of the body, after which the connection can be used again."""
+
+THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking = false } or reasoning_effort"
+"""How: the model's maker says which."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
 SPOKEN_STALLED = "My language model stopped in the middle of its answer."
@@ -36,6 +39,16 @@ class Reading(Protocol):
 
     def end(self) -> Iterable[ChatEvent]:
         """The body has ended, or is given up after `finishing`: Finished, unless it was given. Raises LlmError."""
+        ...
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """A Reading that knows thoughts."""
+
+    @property
+    def thinking(self) -> bool:
+        """Whether the last that came were thoughts, which nobody hears."""
         ...
 
 
@@ -77,15 +90,16 @@ class Pace:
         """Those of an endpoint. Raises ValueError as the class does."""
         return cls(endpoint, where, limits.get("first_token_timeout_s", 8.0), limits.get("token_gap_timeout_s", 5.0))
 
-    def too_slow(self, waiting_for: str) -> LlmTooSlow:
-        """The error for a wait that took too long."""
+    def too_slow(self, waiting_for: str, *, thinking: bool = False) -> LlmTooSlow:
+        """The error for a wait that took too long. `thinking`: all that came were thoughts."""
         gap = waiting_for == "next content token"
         limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
         value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
         text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
+        remedy = f"it is still thinking: turn that off ({THINKING_OFF})" if thinking else "see the server's load"
         return LlmTooSlow(
             self.endpoint,
-            f"{text}: see the server's load, or raise {limit}",
+            f"{text}: {remedy}, or raise {limit}",
             spoken=SPOKEN_STALLED if gap else SPOKEN_TOO_SLOW,
             retryable=True,
         )
@@ -113,7 +127,8 @@ async def paced(ask: Callable[[], tuple[Arriving, Reading]], pace: Pace) -> Asyn
                     item = await anext(arriving, None)
             except TimeoutError as error:
                 if not reading.finishing:
-                    raise pace.too_slow(waiting_for) from error
+                    thinking = isinstance(reading, Thinking) and reading.thinking
+                    raise pace.too_slow(waiting_for, thinking=thinking) from error
                 item = None
             except LlmError:
                 if not reading.finishing:

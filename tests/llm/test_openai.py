@@ -739,6 +739,26 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
     assert took.undisturbed_s < 0.5
 
 
+@pytest.mark.parametrize(
+    "thought",
+    [event(reasoning_content="hmm"), event("<think>hmm"), event(content=[{"type": "thinking"}])],
+    ids=["apart", "amidst the text", "as a part"],
+)
+def test_a_model_that_still_thinks_is_told_how_to_be_stopped(thought: bytes) -> None:
+    events, error, _ = failing((HEAD, Drip(chunk(thought), 0.02)), first_token_timeout_s=0.15)
+    assert isinstance(error, LlmTooSlow)
+    assert "still thinking: turn that off" in str(error)
+    assert texts(events) == []
+
+
+def test_thoughts_without_a_first_mark_are_spoken_once_at_most() -> None:
+    async def test(_: Server, model: OpenAIChat) -> None:
+        await ask(model)
+        assert texts(await ask(model)) == ["It is four."]
+
+    run(test, answer("Hmm, four.", "\n</think>\n\n", "It is four."))
+
+
 def test_gap_deadline_counts_content_only() -> None:
     script = (HEAD, chunk(event("a")), Wait(0.3), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
     events, error, took = failing(script, token_gap_timeout_s=0.8)

@@ -82,6 +82,16 @@ def test_of_content_in_parts_the_text_is_said() -> None:
     ]
 
 
+def test_thoughts_amidst_the_text_are_no_tokens() -> None:
+    assert read(event("<think>\nHmm"), event(".</think>"), event("\n\nIt is four."), STOP) == [
+        Token("It is four."),
+        Finished("stop"),
+    ]
+    error = failure(event("<think>\nHmm"), event(finish="length"), DONE)
+    assert "raise max_tokens, or turn its thinking off" in str(error)
+    assert "turn its thinking off" in str(failure(event(reasoning_content="Hmm"), STOP, DONE))
+
+
 def test_whole_answer_of_a_service_that_cannot_stream() -> None:
     body = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
     assert read(json.dumps(body, indent=1).encode()) == [Token("Hi."), Finished("stop", 3, None)]
