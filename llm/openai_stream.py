@@ -55,6 +55,7 @@ class OpenAIStream:
         self._surrogates = Surrogates()
         self._thoughts = Thoughts(habit or Habit())
         self._reasoned = False
+        self._strange = False
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
@@ -80,6 +81,8 @@ class OpenAIStream:
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._over:
+            if not self._reason and self._strange and not self.begun:
+                raise self._broken("answers, but not with chat completions: check its url, and its kind")
             if not self._reason:
                 raise self._broken("ended its answer without an end mark: see the server's log")
             yield from self._finish()
@@ -105,6 +108,7 @@ class OpenAIStream:
         if event.name == "error" or chunk.get("error") or chunk.get("object") == "error":
             raise refused_in_stream(self._endpoint, complaint_of(chunk), self._private)
         self._count(chunk.get("usage"))
+        self._strange = self._strange or not {"choices", "usage", "object"} & chunk.keys()
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
@@ -120,6 +124,8 @@ class OpenAIStream:
                 raise self._broken("ended its answer in the middle of an event: see the server's log") from None
             # Without the cause: its text quotes the answer.
             raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
+        if isinstance(chunk, list) and len(chunk) == 1:  # Gemini's errors
+            chunk = chunk[0]
         if not isinstance(chunk, dict):
             raise self._broken("sent an event that is not a JSON object: check its url")
         return chunk

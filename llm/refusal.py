@@ -1,7 +1,7 @@
 """A service's "no", as an error that says what to do: HTTP statuses, and errors inside a stream.
 
 What a service says about a request may repeat the request. A quotation is therefore cut, and left out altogether
-where it shares a run of letters with what must stay private.
+where it shares a run of letters with what must stay private, and not only words that every service says.
 """
 
 import json
@@ -25,6 +25,19 @@ WRONG_REQUEST_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
 model can do. Where it is as wrong elsewhere, asking costs one more refusal; only a filter's no is final."""
 
 _WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
+SERVICES_WORDS = frozenset(
+    "a an and any api are as at available be been billing body by can cannot check choice code context current default"
+    " details does error exceeded exceeds extra field for from function functions has have if in input inputs instead"
+    " invalid is it its key language length limit maximum message messages missing model models must name no not of on"
+    " only or parameter parameters permitted plan please prompt quota request required server service should support"
+    " supported system temperature than that the this to token tokens tool tools try type unrecognized unsupported use"
+    " user using value values was were what when which with you your max_tokens max_completion_tokens stream_options"
+    " tool_choice".split()
+)
+"""What services say of any request: where people say such words, too, nothing of theirs is given away."""
+
+_WORD = re.compile(r"\w+")
+
 SPARE_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
 """Of our requests to chat completions: not every service takes them, and none needs them."""
 
@@ -33,6 +46,10 @@ _NOT_TAKEN = re.compile(
     r"|only \S{1,8} is (allowed|supported)",
     re.IGNORECASE,
 )
+
+_ABOUT_KEY = re.compile(r"\b(keys?|credentials?|auth\w*|tokens?|sk-)", re.IGNORECASE)
+_API_KEY = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
+"""Gemini says that of a wrong one with 400."""
 
 _STATUS = re.compile("[45][0-9][0-9]")
 _ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -112,7 +129,7 @@ def quoted(message: str, private: Sequence[str]) -> str:
     `private` is all that must not come out: what was said, what was asked, the key.
     """
     letters = _letters(message[:MAX_CHECKED_CHARS])
-    runs = {letters[start : start + SHARED_RUN_CHARS] for start in range(len(letters) - SHARED_RUN_CHARS + 1)}
+    runs = _telling_runs(message[:MAX_CHECKED_CHARS])
     for secret in filter(None, map(_letters, private)):
         starts = range(len(secret) - SHARED_RUN_CHARS + 1)
         if any(secret[start : start + SHARED_RUN_CHARS] in runs for start in starts):
@@ -123,18 +140,47 @@ def quoted(message: str, private: Sequence[str]) -> str:
     return f': "{cut}"' if cut else ""
 
 
+def _telling_runs(text: str) -> set[str]:
+    """Its runs of SHARED_RUN_CHARS letters, but for those in which every letter is of one of SERVICES_WORDS."""
+    letters, telling = "", list[bool]()
+    for word in _WORD.findall(_unescaped(text).casefold()):
+        own = _letters(word)
+        letters += own
+        telling += [word not in SERVICES_WORDS] * len(own)
+    starts = range(len(letters) - SHARED_RUN_CHARS + 1)
+    runs = ((start, start + SHARED_RUN_CHARS) for start in starts)
+    return {letters[start:stop] for start, stop in runs if any(telling[start:stop])}
+
+
 def _letters(text: str) -> str:
-    text = _ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
-    return "".join(filter(str.isalnum, text.casefold()))
+    return "".join(filter(str.isalnum, _unescaped(text).casefold()))
 
 
-def refused_by_status(
-    endpoint: str, status: int, *, where: str, model: str, complaint: Complaint, private: Sequence[str]
+def _unescaped(text: str) -> str:
+    return _ESCAPED_CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
+    endpoint: str,
+    status: int,
+    *,
+    where: str,
+    model: str,
+    complaint: Complaint,
+    private: Sequence[str],
+    location: str = "",
+    by_headers: bool = False,
+    under: str = "",
 ) -> LlmError:
     """The error for an HTTP status other than 200.
 
-    `where` is the address without anything secret in it; a service's words about a key are never quoted, for
-    some repeat a part of it.
+    A service's words about a key are never quoted, for some repeat a part of it.
+
+    Args:
+        where: The address without anything secret in it.
+        location: Where it leads to, likewise; of a status below 400.
+        by_headers: Its key is in one of its headers.
+        under: How the path of such an address usually ends.
     """
 
     def refused(text: str, spoken: str, *, retryable: bool = True, field: str = "") -> LlmRefused:
@@ -143,26 +189,32 @@ def refused_by_status(
 
     says = quoted(complaint.message, private)
     match status:
-        case 401 | 403:
-            remedy = f"set the variable named by its api_key_env to a key that {where} accepts"
-            return refused(f"wants a valid key (HTTP {status}): {remedy}", SPOKEN_KEY)
+        case 403 if complaint.message and not _ABOUT_KEY.search(complaint.message):
+            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{says}"
+            return refused(text, SPOKEN_REQUEST)
+        case 401 | 403 | 400 if status != 400 or _API_KEY.search(complaint.message):
+            what = "its headers" if by_headers else "the variable named by its api_key_env"
+            return refused(f"wants a valid key (HTTP {status}): set {what} to a key that {where} accepts", SPOKEN_KEY)
         case 404 | 405:
-            remedy = f"check its url ({where}) and its model ({model})"
+            usual = f"; most end in {under}" if under and under not in where else ""
+            remedy = f"check its url ({where}{usual}) and its model ({model})"
             return refused(f"was not found (HTTP {status}): {remedy}{says}", SPOKEN_NOT_FOUND)
         case 402 | 429:
             text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{says}"
             return refused(text, SPOKEN_BUSY)
         case _ if status < 400:
-            text = f"answers HTTP {status} instead of a reply: set its url to the final address, not {where}"
+            final = f"the final address ({location})" if location else "the final address"
+            text = f"answers HTTP {status} instead of a reply: set its url to {final}, not {where}"
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
-        case _ if status not in WRONG_REQUEST_STATUSES:
-            return refused(f"failed (HTTP {status}) at {where}: see the server's log{says}", SPOKEN_TROUBLE)
         case _:
-            text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
-            filtered = is_filter(complaint)
-            spoken = SPOKEN_FILTER if filtered else SPOKEN_REQUEST
-            return refused(text, spoken, retryable=not filtered, field=spare_field(complaint))
+            text = f"failed (HTTP {status}) at {where}: see the server's log{says}"
+            if status not in WRONG_REQUEST_STATUSES:
+                return refused(text, SPOKEN_TROUBLE)
+    text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
+    filtered = is_filter(complaint)
+    spoken = SPOKEN_FILTER if filtered else SPOKEN_REQUEST
+    return refused(text, spoken, retryable=not filtered, field=spare_field(complaint))
 
 
 def spare_field(complaint: Complaint) -> str:

@@ -56,6 +56,7 @@ class HttpService:
             api_key=key,
             headers=headers,
             connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
+            under="/v1" if example.endswith("/v1") else "",
         )
         self.where = self._http.where
         self.pace = Pace.of(endpoint, self.where, settings)

@@ -61,9 +61,11 @@ class HttpStream:
         api_key: str | None,
         headers: Mapping[str, str],
         connect_timeout_s: float,
+        under: str = "",
         refusing: Refusing | None = None,
     ) -> None:
-        """`base` as `base_url_of` gives it; `refusing`: of a service that words its refusals in its own way.
+        """`base` as `base_url_of` gives it; `under`: how its path usually ends; `refusing`: of a service that words its
+        refusals in its own way.
 
         Raises ValueError for what HTTP cannot carry, or can never work.
         """
@@ -75,6 +77,8 @@ class HttpStream:
         self._endpoint = endpoint
         self._base = base
         self._model = model
+        self._by_headers = bool(headers) and api_key is None
+        self._under = under
         self._refusing = refusing
         self._handshakes = Handshakes()
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
@@ -194,7 +198,19 @@ class HttpStream:
             model=self._model,
             complaint=complaint_of_body(body),
             private=private,
+            location=_location(response),
+            by_headers=self._by_headers,
+            under=self._under,
         )
+
+
+def _location(response: httpx.Response) -> str:
+    """Where a redirect leads to, without what may be secret in it; "" where nobody says."""
+    try:
+        target = response.url.join(response.headers["location"])
+    except (KeyError, httpx.InvalidURL):
+        return ""
+    return f"{target.scheme}://{target.netloc.decode('ascii')}{target.path}"[:200]
 
 
 async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:

@@ -193,6 +193,25 @@ def test_what_is_no_answer_is_broken(body: bytes) -> None:
     assert error.retryable
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model":"x","message":{"content":"Hi"},"done":false}\n{"model":"x","done":true}\n',
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"Hi"}}\n\n',
+        b"{}",
+    ],
+    ids=["Ollama's own", "Anthropic's own", "nothing"],
+)
+def test_another_protocol_is_told(body: bytes) -> None:
+    assert "not with chat completions: check its url" in str(failure(body))
+
+
+def test_an_error_in_a_list_is_an_error() -> None:
+    error = failure(b'data: [{"error": {"code": 503, "message": "The model is overloaded."}}]\n\n')
+    assert isinstance(error, LlmRefused)
+    assert "The model is overloaded." in str(error)
+
+
 def test_web_page_names_the_proxy() -> None:
     assert "proxy" in str(failure(b"<html>502</html>\n"))
 

@@ -6,9 +6,25 @@ from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.refusal import Complaint, complaint_of_body, quoted, refused_by_status
 
 
-def refusal(status: int, body: bytes = b"", private: tuple[str, ...] = ()) -> LlmError:
+def refusal(
+    status: int,
+    body: bytes = b"",
+    private: tuple[str, ...] = (),
+    *,
+    where: str = "http://h/v1",
+    location: str = "",
+    by_headers: bool = False,
+) -> LlmError:
     return refused_by_status(
-        "near", status, where="http://h/v1", model="m7", complaint=complaint_of_body(body), private=private
+        "near",
+        status,
+        where=where,
+        model="m7",
+        complaint=complaint_of_body(body),
+        private=private,
+        location=location,
+        by_headers=by_headers,
+        under="/v1",
     )
 
 
@@ -30,6 +46,35 @@ def test_key_names_its_setting_and_is_not_quoted(status: int) -> None:
     assert error.spoken == "My language model refused the request: the key is not accepted."
 
 
+def test_a_key_in_headers_is_looked_for_there() -> None:
+    assert "set its headers to a key" in str(refusal(401, by_headers=True))
+
+
+def test_a_wrong_key_is_known_where_its_status_is_of_a_wrong_request() -> None:
+    error = refusal(400, b'[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]')
+    assert "api_key_env" in str(error)
+    assert "max_tokens" in str(refusal(400, b'{"error": "max_tokens is too large"}'))
+
+
+def test_access_that_is_refused_for_another_reason_than_the_key() -> None:
+    error = refusal(403, b'{"error": {"message": "Country, region, or territory not supported"}}')
+    assert "api_key_env" not in str(error)
+    assert str(error).endswith('may use m7, and from here: "Country, region, or territory not supported"')
+    assert error.spoken == "My language model could not handle the request."
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("http://h:11434", "(http://h:11434; most end in /v1)"),
+        ("http://h/v1", "(http://h/v1)"),
+        ("http://h/v1beta/openai", "(http://h/v1beta/openai)"),
+    ],
+)
+def test_a_url_that_lacks_its_usual_end_is_told(where: str, says: str) -> None:
+    assert says in str(refusal(404, where=where))
+
+
 def test_not_found_names_url_and_model() -> None:
     text = str(refusal(404, b'{"error": {"message": "The model does not exist"}}'))
     assert "http://h/v1" in text
@@ -39,6 +84,7 @@ def test_not_found_names_url_and_model() -> None:
 
 def test_redirect_is_no_answer() -> None:
     assert isinstance(refusal(308), LlmBroken)
+    assert "the final address (https://h/v1), not http://h/v1" in str(refusal(307, location="https://h/v1"))
 
 
 def test_filter_before_the_stream() -> None:
@@ -89,6 +135,23 @@ def test_quotation_is_one_short_line() -> None:
 )
 def test_what_was_said_is_not_quoted(message: str) -> None:
     assert quoted(message, ["Please call my sister in Lisbon.", "sk-abcdefghijkl", "Yes!", ""]) == ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "You exceeded your current quota, please check your plan and billing details.",
+    ],
+)
+def test_words_that_every_service_says_are_no_repetition(message: str) -> None:
+    said = ["Which phones are supported with this model?", "Please check your messages.", "Is it not supported?"]
+    assert quoted(message, said) == f': "{message}"'
+
+
+@pytest.mark.parametrize("message", ["model is ann not supported", "unsupported value: 'is ann not with bob'"])
+def test_such_words_do_not_cover_others(message: str) -> None:
+    assert quoted(message, ["Is Ann not with Bob?", "my model is Ann"]) == ""
 
 
 def test_what_is_not_about_the_words_is_quoted() -> None:
