@@ -22,6 +22,7 @@ from assistant.local_zone import LOCAL
 from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
+from audio.extra import installing
 from audio.stt import Transcriber
 from audio.tts import Voice
 from audio.vad import Vad
@@ -208,8 +209,8 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
         from assistant.tools.mcp_tools import McpTools
     except ImportError as error:
         raise EngineLoadError(
-            "[[tools.servers]] need the package mcp, which is not installed: pip install 'repartee[mcp]', or remove "
-            "them from config.toml."
+            f"[[tools.servers]] need the package mcp, which is not installed: {installing('mcp')}, or remove them "
+            "from config.toml."
         ) from error
     return McpTools(servers, environ)
 

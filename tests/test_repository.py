@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import audio.extra
+import llm.extra
+
 ROOT = Path(__file__).parent.parent
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 _PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", re.MULTILINE)
@@ -87,6 +90,18 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("setup: Python 3.11 or newer is needed, found: Python 3.9.2. ")
     assert not (tmp_path / ".venv").exists()
+
+
+def test_nothing_names_the_program_that_pypi_has_under_our_name() -> None:
+    """An extra is installed from the clone; both places that say so use the same words."""
+    tops = ("assistant", "audio", "bench", "deploy", "docs", "llm", "tests", "web")
+    texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
+    by_name = re.compile(r"""install\s+['"]?repartee\b""")
+    texts += [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("*.toml")]
+    found = [file for file in texts if by_name.search(file.read_text(encoding="utf-8"))]
+    assert len(texts) > 500
+    assert found == []
+    assert audio.extra.installing("otel") == llm.extra.installing("otel")
 
 
 _FILE = re.compile(r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b")

@@ -10,12 +10,12 @@ from assistant.config.tool_settings import ToolServerSection
 from assistant.doctor.process import Answer
 from assistant.doctor.report import Fact, Finding, Level, Section
 from assistant.endpoints.local_servers import shortened
+from audio.extra import installing
 
 REACH_TIMEOUT_S = 10.0
 """As long as a start waits for a server: one that takes longer joins a running program later."""
 
 SHOWN_TOOLS = 6
-INSTALL = "pip install 'repartee[mcp]'"
 
 
 @dataclass(slots=True)
@@ -47,7 +47,9 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
         # Imported on use: it takes half a second, and the package is an extra.
         from assistant.tools.mcp_server import McpServer  # noqa: PLC0415
     except ImportError:
-        return ToolProbe(failure=f"the mcp package is missing: {INSTALL}, or remove [[tools.servers]]", fatal=True)
+        return ToolProbe(
+            failure=f"the mcp package is missing: {installing('mcp')}, or remove [[tools.servers]]", fatal=True
+        )
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     server = McpServer(section, environ, lambda _what: None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from assistant.trace.spans import Kind, Moment, Span, Value
+from audio.extra import installing
 
 try:
     from google.protobuf.message import DecodeError
@@ -18,7 +19,7 @@ try:
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Status
     from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 except ImportError as error:
-    raise ImportError("trace.otlp_url needs OpenTelemetry's messages: pip install 'repartee[otel]'") from error
+    raise ImportError(f"trace.otlp_url needs OpenTelemetry's messages: {installing('otel')}") from error
 
 _KINDS: Mapping[Kind, "ProtoSpan.SpanKind.ValueType"] = {
     "internal": ProtoSpan.SPAN_KIND_INTERNAL,

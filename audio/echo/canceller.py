@@ -9,6 +9,7 @@ import numpy as np
 
 from audio.echo.reference import ReferenceLine
 from audio.errors import AudioError, EchoUnavailable
+from audio.extra import installing
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Pcm, ms_of_samples
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _load(*, noise_suppression: bool, gain_control: bool) -> "tuple[AudioProcess
         )
     except Exception as error:
         raise EchoUnavailable(
-            f"Echo cancellation needs the package livekit ({type(error).__name__}): pip install 'repartee[desktop]', "
+            f"Echo cancellation needs the package livekit ({type(error).__name__}): {installing('desktop')}, "
             "or set audio.echo to headphones or half-duplex."
         ) from error
     return module, AudioFrame

@@ -5,7 +5,7 @@ import importlib.util
 import logging
 from types import ModuleType
 
-EXTRA = "pip install 'repartee[aws]'"
+from llm.extra import installing
 
 _USED = ("auth", "awsrequest", "config", "eventstream", "exceptions", "session")
 
@@ -13,7 +13,8 @@ _USED = ("auth", "awsrequest", "config", "eventstream", "exceptions", "session")
 def demand_sdk(endpoint: str) -> None:
     """Raises ValueError, naming the extra, where botocore is not installed. Imports nothing."""
     if importlib.util.find_spec("botocore") is None:
-        raise ValueError(f"llm endpoint {endpoint!r}: AWS's services need botocore, which is not installed: {EXTRA}")
+        remedy = installing("aws")
+        raise ValueError(f"llm endpoint {endpoint!r}: AWS's services need botocore, which is not installed: {remedy}")
 
 
 def sdk(name: str) -> ModuleType:

@@ -14,6 +14,7 @@ import httpx
 from llm.address import is_loopback, own_headers
 from llm.chat import Queued, Sent
 from llm.errors import LlmError
+from llm.extra import installing
 from llm.http.progress import Handshakes
 from llm.triton.grpc_failure import failed_with_code, is_lost, too_slow_to_connect, torn
 
@@ -21,7 +22,7 @@ try:
     import grpc
     from grpc import ChannelConnectivity, aio
 except ImportError as error:
-    raise ImportError("llm service 'grpc' needs grpcio: pip install 'repartee[grpc]'") from error
+    raise ImportError(f"llm service 'grpc' needs grpcio: {installing('grpc')}") from error
 
 MAX_ANSWERS = 64
 """Answers at once from one service to this process; a server's own limit of streams is often 100."""

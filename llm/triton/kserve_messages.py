@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from llm.extra import installing
+
 try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
 except ImportError as error:
-    raise ImportError("llm service 'grpc' needs protobuf: pip install 'repartee[grpc]'") from error
+    raise ImportError(f"llm service 'grpc' needs protobuf: {installing('grpc')}") from error
 
 PACKAGE = "inference"
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"

@@ -287,7 +287,7 @@ def _tool_threads() -> list[threading.Thread]:
 
 def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "assistant.tools.mcp_tools", None)
-    with pytest.raises(EngineLoadError, match=re.escape("pip install 'repartee[mcp]'")):
+    with pytest.raises(EngineLoadError, match=re.escape(".venv/bin/pip install -e '.[mcp]'")):
         build.mcp_tools((), {})
 
 

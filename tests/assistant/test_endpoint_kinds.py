@@ -130,14 +130,14 @@ def test_a_model_that_needs_a_template_asks_for_it() -> None:
 def test_a_missing_botocore_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "botocore" else find(name))
-    assert "pip install 'repartee[aws]'" in refusal(table_of("sagemaker", "http://127.0.0.1:9"))
+    assert ".venv/bin/pip install -e '.[aws]'" in refusal(table_of("sagemaker", "http://127.0.0.1:9"))
 
 
 def test_a_missing_grpcio_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     for name in ("llm.triton.grpc", "llm.triton.grpc_channel"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    assert "pip install 'repartee[grpc]'" in refusal(table_of("grpc", "grpc://127.0.0.1:9"))
+    assert ".venv/bin/pip install -e '.[grpc]'" in refusal(table_of("grpc", "grpc://127.0.0.1:9"))
 
 
 def test_a_missing_certificate_file_is_named() -> None:

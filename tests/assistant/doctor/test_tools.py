@@ -72,7 +72,7 @@ def test_a_variable_that_is_not_set_keeps_the_program_from_starting() -> None:
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "assistant.tools.mcp_server", None)
     found = probed(NOTES)
-    assert "pip install 'repartee[mcp]'" in found.failure
+    assert ".venv/bin/pip install -e '.[mcp]'" in found.failure
     assert found.fatal
 
 

@@ -310,7 +310,8 @@ def test_a_missing_extra_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=15)
     assert done.stdout == (
-        "EngineLoadError trace.otlp_url needs OpenTelemetry's messages: pip install 'repartee[otel]'\n"
+        "EngineLoadError trace.otlp_url needs OpenTelemetry's messages: "
+        "run `.venv/bin/pip install -e '.[otel]'` in Repartee's folder\n"
     )
 
 

@@ -154,8 +154,9 @@ def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_the_extra")
 def test_without_the_extra_it_says_what_to_do() -> None:
-    with pytest.raises(EchoUnavailable, match=r"pip install 'repartee\[desktop\]', or set audio.echo to headphones"):
+    with pytest.raises(EchoUnavailable) as caught:
         EchoCanceller()
+    assert "run `.venv/bin/pip install -e '.[desktop]'` in Repartee's folder, or set audio.echo to" in str(caught.value)
 
 
 def test_the_library_is_not_imported_before_it_is_used() -> None:

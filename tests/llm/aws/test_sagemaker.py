@@ -370,7 +370,7 @@ def test_something_else_answers() -> None:
 
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
-    with pytest.raises(ValueError, match=r"'far'.*pip install 'repartee\[aws\]'"):
+    with pytest.raises(ValueError, match=r"'far'.*\.venv/bin/pip install -e '\.\[aws\]'"):
         SageMakerChat("far", "e", region=REGION)
 
 

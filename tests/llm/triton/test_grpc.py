@@ -727,7 +727,7 @@ def test_a_missing_extra_is_named(file: str, package: str, monkeypatch: pytest.M
     spec = importlib.util.spec_from_file_location("without_the_extra", file)
     assert spec is not None
     assert spec.loader is not None
-    with pytest.raises(ImportError, match=r"pip install 'repartee\[grpc\]'"):
+    with pytest.raises(ImportError, match=r"\.venv/bin/pip install -e '\.\[grpc\]'"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
