@@ -22,6 +22,7 @@ from assistant.facts import Trouble
 from assistant.screen import Screen, summary
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import Limits
+from assistant.whole_file import is_among
 from assistant.workshop import Workshop, close_engine
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
@@ -90,6 +91,8 @@ async def demo(
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
+    if is_among(recording.path, [out / TAPE]):
+        raise AudioFileError(f"{wav} would be written over by this run's {TAPE}; name another folder with --out.")
     _make(out)
     _headline(console, recording)
     workshop = Workshop(choice.settings, environ)

@@ -31,11 +31,15 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
         return
     from rich.console import Console
 
-    from assistant.config.loading import load_settings
+    from assistant.config.loading import ConfigError, load_settings
     from assistant.endpoints.picture import draw
     from assistant.endpoints.survey import show, survey
+    from assistant.whole_file import is_among
 
     loaded = load_settings(config, os.environ, overrides or [])
+    for picture in (svg, png):
+        if picture is not None and loaded.file is not None and is_among(picture, [loaded.file]):
+            raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
     seen = asyncio.run(survey(loaded, os.environ, requests=requests))
     if as_json:
         sys.stdout.write(seen.to_json() + "\n")

@@ -1,5 +1,6 @@
 """The figures of endpoints side by side: a table and bars on a terminal, and the same bars as a file."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from assistant.config.loading import ConfigError
 from assistant.endpoints.figures import ANSWER_TOKENS, PRICED_TURNS, PROMPT_TOKENS, Measured, quickest_first
+from assistant.whole_file import write_whole
 
 BAR_CELLS = 44
 NETWORK, MODEL, LONGER = "▒", "█", "─"
@@ -105,8 +107,10 @@ def draw(measured: Sequence[Measured], file: Path, form: Literal["svg", "png"]) 
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
         try:
-            figure.savefig(file, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
+            write_whole(file, drawn.getvalue())
         except OSError as error:
             raise ConfigError([f"{file} cannot be written ({error.strerror}); name another file"]) from error
 

@@ -13,6 +13,7 @@ from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, read_records, trace_files, understood
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
+from assistant.whole_file import is_among, write_whole
 
 DRAWN = 10
 """How many of the slowest turns a page draws."""
@@ -61,7 +62,10 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
     from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
     from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
 
-    tally, slowest = tallied(trace_files(paths), DRAWN if wanted.html is not None else 0, warn)
+    files = trace_files(paths)
+    if wanted.html is not None:
+        _check_page(wanted.html, files)
+    tally, slowest = tallied(files, DRAWN if wanted.html is not None else 0, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -133,8 +137,16 @@ def _named(paths: Sequence[Path]) -> str:
     return ", ".join(map(str, paths))
 
 
+def _check_page(path: Path, files: Sequence[Path]) -> None:
+    """Before anything is read: a page takes no trace's place."""
+    if is_among(path, files):
+        raise TraceError(f"{path} is one of the traces that are read; name another file with --html.")
+    if path.suffix.lower() == ".jsonl":
+        raise TraceError(f"{path} has the name of a trace, and a page is none; name another file with --html.")
+
+
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}); name another file with --html.") from error

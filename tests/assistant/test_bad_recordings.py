@@ -138,6 +138,15 @@ def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Pa
     assert ran.took_s < START_S
 
 
+def test_the_sound_of_an_earlier_run_is_not_written_over_while_it_is_heard(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    tape = tmp_path / "out" / "demo.wav"
+    tape.write_bytes(speech())
+    ran = run(tmp_path, "--wav", "./out/demo.wav")
+    refused(ran, "out/demo.wav would be written over", "--out")
+    assert tape.read_bytes() == speech()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

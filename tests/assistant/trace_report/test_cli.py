@@ -65,6 +65,27 @@ def test_forms_of_a_report(tmp_path: Path) -> None:
     assert "name another file with --html" in run("report", DEMO, "--html", tmp_path / "missing" / "page.html")[2]
 
 
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("a.jsonl", "a.jsonl is one of the traces that are read"),
+        ("./link.html", "link.html is one of the traces that are read"),
+        ("b.JSONL", "b.JSONL has the name of a trace"),
+    ],
+)
+def test_a_page_takes_no_traces_place(out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = written(tmp_path / "a.jsonl", demo_records())
+    (tmp_path / "link.html").symlink_to(trace)
+    before = trace.read_bytes()
+    code, shown, err = run("report", tmp_path, "--html", out)
+    assert (code, shown) == (2, "")
+    assert said in err
+    assert err.endswith("; name another file with --html.\n")
+    assert trace.read_bytes() == before
+    assert not (tmp_path / "b.JSONL").exists()
+
+
 def test_the_gate(tmp_path: Path) -> None:
     before = written(tmp_path / "before.jsonl", demo_records() * 20)
     after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
