@@ -1,6 +1,7 @@
 """The program `repartee`."""
 
 import asyncio
+import io
 import os
 import sys
 from pathlib import Path
@@ -208,6 +209,10 @@ app.add_typer(trace, name="trace")
 
 def main() -> None:
     """Run the program; a user's mistake ends in one clear line."""
+    # An output that knows few letters shows a question mark for the others: it is no reason to end in a traceback.
+    for stream in (sys.stdout, sys.stderr):  # None where there is no console
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
     from assistant.config.loading import ConfigError

@@ -1,11 +1,13 @@
 """The program's outside: help, configuration, and one line for a mistake."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from trace_samples import DEMO
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 
@@ -55,3 +57,24 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: 
     assert done.stderr.startswith("repartee: ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("command", ["show", "report"])
+def test_an_output_that_knows_few_letters_ends_nothing(command: str, encoding: str) -> None:
+    done = subprocess.run(
+        [REPARTEE, "trace", command, DEMO],
+        capture_output=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"?" in done.stdout
+    assert done.stdout.decode(encoding)
+
+
+def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
+    none = "import sys; sys.stdout = sys.stderr = None; sys.argv = ['repartee', 'config']"
+    code = f"{none}\nfrom assistant.cli import main\nmain()"
+    assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
