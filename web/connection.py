@@ -5,6 +5,7 @@ handler lends it its own; after a while it gives up.
 """
 
 import asyncio
+import logging
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from web.wire.realtime import Realtime
 from web.wire.reply_ids import reply_of
 from web.wire.session_config import SemanticVad, SessionConfig
 from web.wire.session_object import EngineInUse, Service
+
+_log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
 """Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
@@ -69,6 +72,7 @@ class Connections:
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
+    _trace_failed: bool = False
 
     def resumable(self, token: str) -> bool:
         """Whether a conversation with this token waits for its client."""
@@ -158,7 +162,7 @@ class Connections:
         trace = TraceFile(
             settings.trace.dir,
             new_session.conversation_name(),
-            lambda what: self._told(talk, Trouble(what)),
+            lambda what: self._trace_fails(talk, what),
             Limits.of(settings.trace),
         )
         talk.session = new_session.session(
@@ -197,6 +201,14 @@ class Connections:
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
         talk.tell(fact)
+
+    def _trace_fails(self, talk: Talk, what: str) -> None:
+        """Said in the conversation, counted, and the first time also said to whoever runs the server."""
+        self.metrics.trouble("trace")
+        if not self._trace_failed:
+            self._trace_failed = True
+            _log.warning('%s Said once: repartee_errors_total{where="trace"} counts on.', what)
+        self._told(talk, Trouble(what))
 
     async def _refill(self, session: Session) -> None:
         for _ in range(REFILL_TRIES):

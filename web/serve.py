@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import ServerSection
+from assistant.doctor.machine import trace_finding
 from web.admission import Admission
 from web.app import make_app
 from web.gatekeeper import TOKEN_SHAPE, Gatekeeper
@@ -26,6 +27,8 @@ from web.metrics import Metrics
 from web.reception import Reception
 from web.unhurried import UnhurriedProtocol
 from web.welcome import Welcome
+
+_log = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
 
@@ -129,6 +132,9 @@ async def serve(
         server = Server(uvicorn_config(app, section, environ), reception)
         logging.config.dictConfig(dict(LOGGING))
         welcome.listening(section.host, port, token=token is not None, insecure=insecure)
+        traces = trace_finding(loaded.settings.trace.dir)
+        if traces.level == "warn":
+            _log.warning("%s; %s", traces.text, traces.remedy)
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]

@@ -44,6 +44,27 @@ async def gone(server: Served) -> None:
     await eventually(lambda: server.admission.current == 0)
 
 
+def test_traces_that_cannot_be_written_are_told_to_whoever_runs_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+
+    async def main() -> None:
+        async with served(workshop(tmp_path / "file" / "traces")) as server:
+            for _ in range(2):
+                async with calling(server) as caller:
+                    await caller.asks("hello")
+                    await caller.until("response.done")
+                await gone(server)
+            assert server.value("repartee_errors_total", where="trace") >= 2
+
+    run(main())
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "web.connection"]
+    assert "file/traces/" in said
+    assert "Not a directory" in said
+    assert said.endswith('Said once: repartee_errors_total{where="trace"} counts on.')
+
+
 # ---- a connection that breaks ----
 
 

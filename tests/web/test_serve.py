@@ -55,7 +55,8 @@ SCRIPTED = textwrap.dedent(
         hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
         return House(hall, stubborn if "stubborn" in sys.argv else echo)
 
-    loaded = load_settings(Path(os.devnull), {}, ["server.port=0"])
+    given = [one for one in sys.argv[1:] if "=" in one]
+    loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])
     asyncio.run(serve(loaded, os.environ, Console(highlight=False), open_house=open_house))
     """
 )
@@ -218,6 +219,19 @@ def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
         out, err = running.communicate(timeout=20)
         assert (running.returncode, err) == (0, "")
         assert out.endswith("ended\n")
+
+
+@pytest.mark.slow
+def test_a_trace_folder_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with process(f"trace.dir={tmp_path}/file/traces") as running:
+        port_of(running)
+        running.send_signal(signal.SIGTERM)
+        _, err = running.communicate(timeout=20)
+    assert err == (
+        f"repartee: {tmp_path}/file is a file: no traces will be written; "
+        "make it writable, or name another folder: --set trace.dir=FOLDER\n"
+    )
 
 
 @pytest.mark.slow
