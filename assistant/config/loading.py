@@ -1,5 +1,6 @@
 """Where settings come from, lowest first: defaults, config.toml, REPARTEE_ variables, --set flags."""
 
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,7 +158,16 @@ def _found_file() -> Path | None:
     candidates = [Path("config.toml"), package / "config.toml"]
     if (package.parent / "pyproject.toml").is_file():  # a checkout; an installed package has others' files beside it
         candidates.append(package.parent / "config.toml")
-    return next((file for file in candidates if file.is_file()), None)
+    return next((file for file in candidates if _is_there(file)), None)
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # a folder that may not be looked into: whoever reads the file says so
+        return True
 
 
 def _sound(found: Findings) -> list[Given]:

@@ -1,9 +1,10 @@
 """Follows traces while they are written: one file, or every file of a folder, also those that are yet to come."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from assistant.trace_report.reading import Record, TraceError, record_of
+from assistant.trace_report.reading import Record, record_of, traces_at, unreadable
 
 POLL_S = 0.2
 """A record is on disk within a second of its turn's end; looking for it costs one `stat` a file."""
@@ -50,21 +51,25 @@ def follow(path: Path, warn: Callable[[str], None], pause: Callable[[float], Non
     Raises:
         TraceError: It does not exist, cannot be read, or is no trace.
     """
-    if not path.exists():
-        raise TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
+    try:
+        for file in traces_at(path):
+            if file.is_file():  # a pipe would wait for whoever writes into it
+                file.open("rb").close()  # a size can be seen of what cannot be read: there would never be news
+    except OSError as error:
+        raise unreadable(Path(error.filename or path), error) from error
     tails: dict[Path, Tail] = {}
     started = False
     while True:
         try:
-            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+            files = traces_at(path)
             tails = {file: tail for file, tail in tails.items() if file in files}  # one that comes back is a new one
             for file in files:
                 if file not in tails:
                     tails[file] = Tail(file, from_start=started)
                 yield from tails[file].news(warn)
         except FileNotFoundError:  # removed between two looks
-            tails = {file: tail for file, tail in tails.items() if file.exists()}
+            tails = {file: tail for file, tail in tails.items() if os.access(file, os.F_OK)}
         except OSError as error:
-            raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+            raise unreadable(Path(error.filename or path), error) from error
         started = True
         pause(POLL_S)

@@ -1,6 +1,7 @@
 """Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
 
 import json
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,20 +36,32 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
     """The files that are meant: a folder stands for the .jsonl files in it, by name, and so by age.
 
     Raises:
-        TraceError: One does not exist, or a folder holds none.
+        TraceError: One does not exist or cannot be looked at, or a folder holds none.
     """
     files: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(path.glob("*.jsonl"))
-            if not inside:
-                raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
-            files += inside
-        elif path.exists():
-            files.append(path)
-        else:
-            raise TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
+        try:
+            inside = traces_at(path)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if not inside:
+            raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
+        files += inside
     return files
+
+
+def traces_at(path: Path) -> list[Path]:
+    """A file itself, or the traces in a folder, by name. Raises OSError where it cannot be looked at."""
+    if not stat.S_ISDIR(path.stat().st_mode):
+        return [path]
+    return sorted(file for file in path.iterdir() if file.name.endswith(".jsonl"))
+
+
+def unreadable(path: Path, error: OSError) -> TraceError:
+    """What is said of a trace, or a folder of traces, that cannot be read."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
+    return TraceError(f"{path} cannot be read ({error.strerror}).")
 
 
 def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[Record]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import config_texts
 import pytest
+from forbidden_folder import forbid
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -281,6 +282,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as refused:
             load_settings(file, {}, ())
         assert str(refused.value) == f"{file}: cannot be read ({why}); name another file with --config"
+
+
+def test_a_working_directory_that_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("config.toml").write_text("[turn]\n", encoding="utf-8")
+    forbid(Path.cwd(), monkeypatch)
+    with pytest.raises(ConfigError, match=r"^config\.toml: cannot be read \(Permission denied\); name another"):
+        load_settings(None, {}, ())
 
 
 def test_a_file_of_another_encoding_or_size_is_refused() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 
 from assistant.trace_report.following import follow
@@ -100,6 +101,24 @@ def test_a_trace_that_gets_shorter_is_not_shown_again(tmp_path: Path) -> None:
     for followable in (path, tmp_path):
         written(path, spoken)
         assert followed(followable, *acts) == [3]
+
+
+def test_what_may_not_be_read_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    trace = written(folder / "a.jsonl", demo_records())
+    with monkeypatch.context() as patches:
+        forbid(folder, patches)
+        for path in (folder, trace):
+            with pytest.raises(TraceError, match=rf"^{path} cannot be read \(Permission denied\)\.$"):
+                followed(path)
+
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # its size may be seen, and nothing would ever come of it
+    with pytest.raises(TraceError, match=rf"^{trace} cannot be read"):
+        followed(folder)
 
 
 def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:

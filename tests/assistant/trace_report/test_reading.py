@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 
 from assistant.trace_report.reading import TraceError, read_records, record_of, trace_files, understood
@@ -22,6 +23,14 @@ def test_what_is_not_there_is_said_with_a_remedy(tmp_path: Path) -> None:
         trace_files([tmp_path / "missing"])
     with pytest.raises(TraceError, match="holds no traces"):
         trace_files([tmp_path])
+
+
+def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = written(tmp_path / "a.jsonl", demo_records())
+    forbid(tmp_path, monkeypatch)
+    for path in (tmp_path, trace):
+        with pytest.raises(TraceError, match=rf"^{path} cannot be read \(Permission denied\)\.$"):
+            trace_files([path])
 
 
 def test_records_come_as_they_were_written() -> None:
