@@ -216,6 +216,7 @@ def main() -> None:
     # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
     from assistant.config.loading import ConfigError
+    from assistant.home import HomeError
     from assistant.models.needs import ModelError
     from audio.errors import AudioError
     from llm.errors import LlmError
@@ -224,7 +225,7 @@ def main() -> None:
     message, code = "", 0
     try:
         app()
-    except* (ConfigError, AudioError, LlmError, ModelError) as errors:
+    except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
         message, code = f"repartee: {_first(errors)}\n", 2
     if code:
         sys.stderr.write(message)

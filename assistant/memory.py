@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from assistant.facts import Fact, ReplyBegun, ReplyCut, TurnFinished
+from assistant.home import at_home
 from assistant.items import Item, ItemId
 from assistant.memory_file import Heading, NewerVersionError, heading_line, item_lines, remembered
 from assistant.write_behind import BINARY, WriteBehind, append_whole
@@ -28,7 +29,7 @@ class ResumeError(Exception):
 def conversations_folder(environ: Mapping[str, str]) -> Path:
     """Where conversations are kept: beside the models, in the user's data folder."""
     home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
-    return Path(home or "~/.local/share").expanduser() / "repartee" / "conversations"
+    return at_home(home or "~/.local/share") / "repartee" / "conversations"
 
 
 class Memory:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.home import at_home
 from assistant.models.catalogue import (
     MODELS,
     SMART_TURN,
@@ -107,7 +108,7 @@ def at_hand(need: Need) -> Path | None:
         For a Whisper model its folder, for anything else its ONNX file.
     """
     if is_path(need.name):
-        path = Path(need.name).expanduser()
+        path = at_home(need.name)
         return None if _lacking(path, need.kind) else path
     model = need.model
     return None if model is None or need.unfit else installed(model)
@@ -124,8 +125,8 @@ def installed(model: Model) -> Path | None:
 def missing(need: Need) -> str:
     """Why a model is not at hand, and the remedy: "missing: repartee models pull base.en"."""
     if is_path(need.name):
-        path = Path(need.name).expanduser()
-        what = f"{path} lacks {_lacking(path, need.kind)}" if path.exists() else f"there is no {path}"
+        path = at_home(need.name)
+        what = _wrong_with(path, need.kind)
         return f"missing: {what}; correct {need.key}" if need.key else f"missing: {what}"
     if need.unfit:
         return f"missing: {need.unfit}"
@@ -172,7 +173,10 @@ def size_text(size_mb: float) -> str:
 def is_path(name: str) -> bool:
     """Whether a configured name means a file or a folder of this machine; owner/name does where there is one."""
     if is_hub_name(name):
-        return Path(name).exists()
+        try:
+            return Path(name).exists()
+        except OSError:  # nothing here may be looked at
+            return False
     return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith(".onnx")
 
 
@@ -184,7 +188,7 @@ def folder_of(kind: Kind) -> Path:
     if kind == "whisper":
         return _hub_cache()
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(home).expanduser() / "repartee" / ("voices" if kind == "piper" else "turns")
+    return at_home(home) / "repartee" / ("voices" if kind == "piper" else "turns")
 
 
 def cache_folder_of(model: Model) -> Path:
@@ -196,9 +200,9 @@ def _hub_cache() -> Path:
     """As huggingface_hub finds it; read anew each time, and without the 100 ms of importing it."""
     given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     if given:
-        return Path(given).expanduser()
+        return at_home(given)
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.environ.get("HF_HOME") or f"{cache}/huggingface").expanduser() / "hub"
+    return at_home(os.environ.get("HF_HOME") or f"{cache}/huggingface") / "hub"
 
 
 def _snapshots(model: Model) -> Iterator[Path]:
@@ -226,6 +230,16 @@ def _is_whole(path: Path, size_bytes: int | None) -> bool:
     except OSError:
         return False
     return found_bytes > 0 if size_bytes is None else found_bytes == size_bytes
+
+
+def _wrong_with(path: Path, kind: Kind) -> str:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return f"there is no {path}"
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return f"{path} lacks {_lacking(path, kind)}"
 
 
 def _lacking(path: Path, kind: Kind) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import faster_whisper.utils
 import pytest
+from forbidden_folder import forbid
 
 from assistant.models.catalogue import (
     FALLBACKS,
@@ -254,6 +255,15 @@ def test_what_a_path_lacks_is_named(home: Path) -> None:
     assert missing(Need(f"{home}/none", "whisper", "", "stt.model")) == (
         f"missing: there is no {home}/none; correct stt.model"
     )
+
+
+def test_a_model_that_may_not_be_looked_at_is_missing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid(home, monkeypatch)
+    monkeypatch.chdir(home)
+    need = Need(str(home / "voice.onnx"), "piper", "", "tts.voice")
+    assert at_hand(need) is None
+    assert missing(need) == f"missing: {home}/voice.onnx cannot be read (Permission denied); correct tts.voice"
+    assert not is_path("owner/name")
 
 
 def test_a_model_of_another_kind_is_unknown() -> None:

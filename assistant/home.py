@@ -1,0 +1,18 @@
+"""Places in the user's home folder, which a user that the system does not know has only where HOME says so."""
+
+from pathlib import Path
+
+
+class HomeError(Exception):
+    """A place that cannot be told. The text is one sentence: which, and what to do next."""
+
+
+def at_home(place: str) -> Path:
+    """A path in which ~ is the home folder. Raises HomeError where there is none."""
+    try:
+        return Path(place).expanduser()
+    except RuntimeError as error:
+        raise HomeError(
+            f"{place}: no home folder is known. Set HOME; or XDG_DATA_HOME, for models and conversations, and HF_HOME, "
+            "for Whisper models."
+        ) from error
