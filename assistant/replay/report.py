@@ -8,8 +8,9 @@ from rich.table import Table
 
 from assistant.replay.figures import COMPARED, Pair, ReplayFigures
 from assistant.replay.turns import Replayed
+from assistant.trace_report.sheet import plain_table
 from assistant.trace_report.statistics import LEVEL, Share, least_turns
-from assistant.trace_report.text import plain_table, spelled_share
+from assistant.trace_report.text import spelled_share
 
 ASSUMED = {
     "words": "words take as long, and say the same, as when they were asked for nearest to that moment",

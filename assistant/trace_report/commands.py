@@ -79,9 +79,14 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
         sys.stdout.write(trace_report.as_csv(figures))
     else:
         _show_lines(trace_report.headline(figures), console)
-        for table in trace_report.tables(figures):
-            console.print("", table)
+        sheets = trace_report.sheets(figures)
+        for sheet in sheets:
+            console.print("", sheet.table(console.width))
         console.print()
+        if (wide := max((sheet.width for sheet in sheets), default=0)) > console.width:
+            console.print(
+                f"columns are left out: a window of {wide} shows all, a pipe and --json do, too", soft_wrap=True
+            )
         _show_lines(trace_report.sentences(figures), console)
         if wanted.html is not None:
             console.print(f"\npage  {wanted.html}", soft_wrap=True)

@@ -6,8 +6,8 @@ from typing import Literal
 
 from rich.table import Table
 
+from assistant.trace_report.sheet import plain_table
 from assistant.trace_report.statistics import LEVEL, Estimate, Values, difference, least_turns, percentile
-from assistant.trace_report.text import plain_table
 
 COMPARED = (50, 95)
 

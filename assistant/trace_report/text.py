@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rich.table import Table
-
 from assistant.trace_report.engines import AskedFigures, EngineFigures
 from assistant.trace_report.figures import Figures
+from assistant.trace_report.sheet import Sheet
 from assistant.trace_report.statistics import LEVEL, PERCENTS, Estimate, Share, Spread, least_turns
 
 NONE = "–"
@@ -25,17 +24,17 @@ def headline(figures: Figures) -> list[str]:
     return [turns, f"{within}, {figures.later.count:,} later, {figures.sooner.count:,} sooner"]
 
 
-def tables(figures: Figures) -> list[Table]:
+def sheets(figures: Figures) -> list[Sheet]:
     """Latency with its stages, then what served the turns."""
-    found = [_latency_table(figures)] if figures.latency is not None else []
+    found = [_latency_sheet(figures)] if figures.latency is not None else []
     for title, work, engines in (
         ("what answered", "first token", figures.endpoints),
         ("recognizers", "last words", figures.recognizers),
         ("voices", "first sound", figures.voices),
     ):
         if engines:
-            found.append(_engine_table(title, work, engines))
-    return [*found, _asked_table(figures.asked)] if figures.asked else found
+            found.append(_engine_sheet(title, work, engines))
+    return [*found, _asked_sheet(figures.asked)] if figures.asked else found
 
 
 def sentences(figures: Figures) -> list[str]:
@@ -79,23 +78,15 @@ def _number(count: int, what: str) -> str:
 # ---- tables ----
 
 
-def plain_table(title: str, first: str, *headings: str) -> Table:
-    """A table as all commands print them."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first, no_wrap=True)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
-def _latency_table(figures: Figures) -> Table:
-    table = plain_table("ms", "", "turns", *(f"p{percent}" for percent in PERCENTS), "max")
-    for name, spread in spreads(figures):
-        if spread.most > 0:
-            cells = [_spelled(estimate) for estimate in spread.percentiles.values()]
-            bold = "bold" if name == "response latency" else None
-            table.add_row(name, f"{spread.count:,}", *cells, f"{spread.most:.0f}", style=bold)
-    return table
+def _latency_sheet(figures: Figures) -> Sheet:
+    rows = [
+        (name, f"{spread.count:,}", *map(_spelled, spread.percentiles.values()), f"{spread.most:.0f}")
+        for name, spread in spreads(figures)
+        if spread.most > 0
+    ]
+    headings = ("turns", *(f"p{percent}" for percent in PERCENTS), "max")
+    order = [f"p{percent}" for percent in (90, 99, 50)]
+    return Sheet("ms", headings, rows, tuple(map(headings.index, order)), bold="response latency")
 
 
 def _spelled(estimate: Estimate) -> str:
@@ -103,33 +94,33 @@ def _spelled(estimate: Estimate) -> str:
     return f"{estimate.value:.0f} ({estimate.low:.0f}–{estimate.high:.0f}{'' if estimate.enough else '?'})"
 
 
-def _engine_table(title: str, work: str, engines: dict[str, EngineFigures]) -> Table:
+def _engine_sheet(title: str, work: str, engines: dict[str, EngineFigures]) -> Sheet:
     rates = any(engine.per_speech is not None for engine in engines.values())
     factors = any(engine.real_time is not None for engine in engines.values())
     more = [*(["per s of speech"] if rates else []), *(["real-time factor"] if factors else [])]
-    columns = ("turns", "failed", f"{work} p50", "p95", "latency p50", "p95", *more)
-    table = plain_table(title, "", *columns)
+    headings = ("turns", "failed", f"{work} p50", "p95", "latency p50", "p95", *more)
+    rows = []
     for name, engine in engines.items():
         cells = [f"{engine.turns:,}", f"{engine.failed:,}", *_two(engine.work), *_two(engine.latency)]
         if rates:
             cells.append(NONE if engine.per_speech is None else f"{engine.per_speech:.3f} s")
         if factors:
             cells.append(NONE if engine.real_time is None else f"{engine.real_time:.3f}")
-        table.add_row(name, *cells)
-    return table
+        rows.append((name, *cells))
+    return Sheet(title, headings, rows, (*range(6, len(headings)), 5, 4, 3))
 
 
-def _asked_table(asked: dict[str, AskedFigures]) -> Table:
-    columns = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "in vain")
-    table = plain_table("endpoints asked", "", *columns)
+def _asked_sheet(asked: dict[str, AskedFigures]) -> Sheet:
+    headings = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "in vain")
+    rows = []
     for name, found in asked.items():
         outcomes = [f"{found.outcomes.get(outcome, 0):,}" for outcome in ("overtaken", "failed", "given up")]
         answered, hedges = found.outcomes.get("answered", 0), found.reasons.get("hedge", 0)
         tokens = f"{found.tokens_in_vain:,} tokens"
-        table.add_row(
-            name, f"{found.asked:,}", f"{answered:,}", *_two(found.first_token), *outcomes, f"{hedges:,}", tokens
-        )
-    return table
+        cells = (f"{found.asked:,}", f"{answered:,}", *_two(found.first_token), *outcomes, f"{hedges:,}", tokens)
+        rows.append((name, *cells))
+    order = ("hedges", "given up", "overtaken", "p95", "in vain")
+    return Sheet("endpoints asked", headings, rows, tuple(map(headings.index, order)))
 
 
 def _two(spread: Spread | None) -> tuple[str, str]:
