@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant.trace_report.following import follow
-from assistant.trace_report.reading import TraceError, read_records, trace_files, understood
+from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
 from assistant.whole_file import is_among, write_whole
@@ -65,7 +65,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
     files = trace_files(paths)
     if wanted.html is not None:
         _check_page(wanted.html, files)
-    tally, slowest = tallied(files, DRAWN if wanted.html is not None else 0, warn)
+    tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 0, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -97,7 +97,7 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
     from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
 
-    first, second = (tallied(trace_files([path]), 0, warn)[0] for path in (before, after))
+    first, second = (tallied(distinct(trace_files([path]), warn), 0, warn)[0] for path in (before, after))
     for path, tally in ((before, first), (after, second)):
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")

@@ -1,5 +1,6 @@
 """Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
 
+import filecmp
 import json
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,37 @@ def traces_at(path: Path) -> list[Path]:
     if not stat.S_ISDIR(path.stat().st_mode):
         return [path]
     return sorted(file for file in path.iterdir() if file.name.endswith(".jsonl"))
+
+
+def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
+    """For whoever counts: without files that are another one, or its copy, as the demo leaves one beside its sound.
+
+    Args:
+        files: As `trace_files` names them.
+        warn: Hears one sentence where any is left out.
+
+    Raises:
+        TraceError: A file cannot be read.
+    """
+    kept: list[Path] = []
+    by_size: dict[int, list[Path]] = {}
+    twice: list[str] = []
+    for path in files:
+        try:
+            size = path.stat().st_size
+            alike = by_size.setdefault(size, []) if size else []
+            other = next((one for one in alike if path.samefile(one) or filecmp.cmp(path, one, shallow=False)), None)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if other is None:
+            kept.append(path)
+            alike.append(path)
+        else:
+            twice.append(f"{path} ({other})")
+    if twice:
+        more = f" and {len(twice) - 3:,} more" if len(twice) > 3 else ""
+        warn(f"left out, as the same turns are in another file: {', '.join(twice[:3])}{more}.")
+    return kept
 
 
 def unreadable(path: Path, error: OSError) -> TraceError:

@@ -48,6 +48,22 @@ def test_one_turn_of_several_files() -> None:
     assert "turn 5 of" not in out
 
 
+@pytest.mark.parametrize("command", ["report", "replay", "advise"])
+def test_the_same_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(Path("a.jsonl"), rehearsed([TIME]))
+    written(Path("b.jsonl"), demo_records())
+    Path("copy.jsonl").write_bytes(Path("a.jsonl").read_bytes())
+    Path("link.jsonl").symlink_to("a.jsonl")
+    once = run(command, "a.jsonl", "b.jsonl", "--json")
+    code, out, err = run(command, "a.jsonl", "./a.jsonl", "copy.jsonl", "link.jsonl", tmp_path, "--json")
+    assert (code, out) == once[:2]
+    assert err.endswith(
+        "repartee: left out, as the same turns are in another file: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
+        "link.jsonl (a.jsonl) and 3 more.\n"
+    )
+
+
 def test_a_turn_that_is_not_there_is_a_mistake() -> None:
     code, _, err = run("show", DEMO, "--turn", "9")
     assert code == 2
