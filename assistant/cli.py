@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Llm, Overrides
+from assistant.cli_options import Config, Llm, Overrides, with_home
 from assistant.endpoints.cli import endpoints
 from assistant.engine_bench.cli import bench
 from assistant.models.cli import models
@@ -46,9 +46,13 @@ def repartee(
 def demo(  # noqa: PLR0917 - each is an option of the command
     wav: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Your own recording: wav, flac or ogg, any rate, mono or stereo."),
+        typer.Option(
+            parser=with_home, metavar="FILE", help="Your own recording: wav, flac or ogg, any rate, mono or stereo."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where demo.wav and the trace go.")] = Path("out"),
+    out: Annotated[Path, typer.Option(parser=with_home, metavar="DIR", help="Where demo.wav and the trace go.")] = Path(
+        "out"
+    ),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
     llm: Llm = None,

@@ -5,9 +5,18 @@ from typing import Annotated
 
 import typer
 
+
+def with_home(text: str | Path) -> Path:
+    """A path as a person writes it: the shell leaves the ~ of `--out=~/demo` as it is. Raises typer.BadParameter."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise typer.BadParameter(f"{text}: nobody's home folder is called that") from error
+
+
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings to use in place of ./config.toml."),
+    typer.Option("--config", parser=with_home, metavar="FILE", help="Settings to use in place of ./config.toml."),
 ]
 Llm = Annotated[
     str | None,

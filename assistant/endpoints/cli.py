@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Overrides
+from assistant.cli_options import Config, Overrides, with_home
 
 endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
 
@@ -20,8 +20,12 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
         int,
         typer.Option(min=0, max=100, metavar="N", help="Short answers asked of each; 0: none, which costs nothing."),
     ] = 5,
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as an SVG file.")] = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the waits as a PNG file.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as an SVG file.")
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as a PNG file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
     config: Config = None,
     overrides: Overrides = None,

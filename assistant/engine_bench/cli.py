@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Overrides
+from assistant.cli_options import Config, Overrides, with_home
 
 bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
 
@@ -22,7 +22,11 @@ def bench_group() -> None:
 def engines(  # noqa: PLR0917 - each is an option of the command
     manifest: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Recordings with labels, JSON lines; without it, the demo's recording."),
+        typer.Option(
+            parser=with_home,
+            metavar="FILE",
+            help="Recordings with labels, JSON lines; without it, the demo's recording.",
+        ),
     ] = None,
     stt: Annotated[
         list[str] | None,
@@ -33,7 +37,9 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often each recording is heard, and each sentence said.")] = 1,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where engines.json, .svg and .png go.")] = Path("out"),
+    out: Annotated[
+        Path, typer.Option(parser=with_home, metavar="DIR", help="Where engines.json, .svg and .png go.")
+    ] = Path("out"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
     config: Config = None,
     overrides: Overrides = None,

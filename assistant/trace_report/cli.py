@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from assistant.cli_options import with_home
+
 trace = typer.Typer(help="Read traces: a turn, many turns, two sets of them.", no_args_is_help=True)
 
 Files = Annotated[
@@ -39,7 +41,9 @@ def report(
     files: Files = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the stages as CSV in place of the tables.")] = False,
-    html: Annotated[Path | None, typer.Option(metavar="OUT", help="Also write one page with drawings.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="OUT", help="Also write one page with drawings.")
+    ] = None,
 ) -> None:
     """Response latency and every stage over many turns, the slow tail, interruptions, speculation, engines."""
     from assistant.trace_report import commands

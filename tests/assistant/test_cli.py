@@ -78,3 +78,26 @@ def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
     none = "import sys; sys.stdout = sys.stderr = None; sys.argv = ['repartee', 'config']"
     code = f"{none}\nfrom assistant.cli import main\nmain()"
     assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("config", "--config=~/missing.toml"), "{home}/missing.toml"),
+        (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
+        (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
+        (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
+        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
+        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
+    ],
+)
+def test_home_is_put_in_where_the_shell_does_not(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    done = repartee(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert said.format(home=tmp_path) in done.stderr
