@@ -5,7 +5,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -217,6 +217,39 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # None where there is no console
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    why = ""
+    try:
+        _run()
+    except* OSError:
+        # What could not be written does not wait any more: one more line tells whether it is the output that failed.
+        why = _unwritten(sys.stdout, "\n")
+        if not why:
+            raise
+    finally:
+        if why := why or _unwritten(sys.stdout):
+            sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
+            sys.exit(2)
+
+
+def _unwritten(output: TextIO | None, more: str = "") -> str:
+    """Writes what is left, and `more`; says why it cannot be, and then nothing tries again.
+
+    A reader who has left is no mistake.
+    """
+    if output is None or output.closed:
+        return ""
+    try:
+        output.write(more)
+        output.flush()
+    except OSError as error:
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, output.fileno())
+        os.close(nobody)
+        return "" if isinstance(error, BrokenPipeError) else str(error.strerror)
+    return ""
+
+
+def _run() -> None:
     # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
     from assistant.config.loading import ConfigError

@@ -101,3 +101,23 @@ def test_home_is_put_in_where_the_shell_does_not(
     done = repartee(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert said.format(home=tmp_path) in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    "arguments", [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)]
+)
+def test_a_full_disk_below_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([REPARTEE, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=50, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"repartee: the output cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("arguments", [("config",), ("trace", "report", DEMO, "--json")])
+def test_a_reader_that_has_left_is_told_nothing(arguments: tuple[str | Path, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([REPARTEE, *arguments], stdout=writing, stderr=subprocess.PIPE, timeout=50, check=False)
+    os.close(writing)
+    assert done.stderr == b""
