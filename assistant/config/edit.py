@@ -52,7 +52,7 @@ class ConfigFile:
         names = _names(endpoints)
         if name not in names:
             there = f"; there are {', '.join(names)}" if names else "; there is none"
-            raise ConfigError([f'{self.path}: "{name}": {unknown(name, names, "no such endpoint")}{there}'])
+            raise ConfigError([f'{self.path}: "{name}": {unknown(name, names, f"no such endpoint{there}")}'])
         index = names.index(name)
         try:
             text = without_table(self._text(), index)

@@ -98,7 +98,7 @@ def _check(wanted: Wanted, file: ConfigFile, config: Path | None) -> None:
     try:
         wanted.section()
     except ValueError as error:
-        raise ConfigError([f"repartee endpoints add: {error}"]) from error
+        raise ConfigError([f"endpoints add: {error}"]) from error
 
 
 def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:

@@ -10,6 +10,10 @@ from assistant.cli_options import Config, Overrides
 models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
 
 
+MOST_NAME = 32
+"""Of a model's name that is kept in one piece."""
+
+
 @models.callback(invoke_without_command=True)
 def list_models(
     context: typer.Context,
@@ -30,10 +34,13 @@ def list_models(
 
     settings = load_settings(config, os.environ, overrides or []).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("model", "for", "size", "licence", "where"):
+    found = rows(needs(settings), everything=everything)
+    # Names are typed again, so they are in one piece; a path would take the room of all else.
+    table.add_column("model", overflow="fold", no_wrap=max(len(row.name) for row in found) <= MOST_NAME)
+    for heading in ("for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")
     remedies = []
-    for row in rows(needs(settings), everything=everything):
+    for row in found:
         style = None if row.at_hand else "yellow" if row.needed else "dim"
         where = row.where if row.at_hand else "missing" if row.needed else "not at hand"
         table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)

@@ -85,7 +85,10 @@ def test_one_of_another_kind_is_added_with_its_own_keys(folder: Path) -> None:
         ),
         (("endpoints", "remove", "near"), 'config.toml: "near": no such endpoint; there is none'),
         (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
-        (("endpoints", "add", "near", "--url", "h:1"), "url must be an http:// or https:// address"),
+        (
+            ("endpoints", "add", "near", "--url", "h:1"),
+            "repartee: endpoints add: url must be an http:// or https:// address",
+        ),
         (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
         (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
         (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),

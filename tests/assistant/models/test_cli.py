@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from assistant.models.catalogue import MODELS
+
 REPARTEE = Path(sys.executable).with_name("repartee")
 
 
@@ -30,6 +32,11 @@ def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path
         "when a turn is over: repartee models pull smart-turn-v3.2",
     ]
     assert not any("repartee" in line for line in lines[:-3])
+
+
+def test_names_stay_in_one_piece(tmp_path: Path) -> None:
+    names = {line.split()[0] for line in listed(tmp_path, "--all") if line.strip()}
+    assert set(MODELS) <= names
 
 
 def test_a_remedy_is_one_line_however_long(tmp_path: Path) -> None:
