@@ -88,6 +88,12 @@ class Kept:
     item: str = ""
     speech_end_ms: float | None = None
     samples: int = 0
+    named: int = 0
+
+    def name_item(self) -> str:
+        """As the real server does: in every conversation from 1."""
+        self.named += 1
+        return f"item_{self.named}"
 
 
 class Server:
@@ -185,7 +191,7 @@ class Connection:
             self._manual = "turn_detection" in audio and audio["turn_detection"] is None
             await self._send("session.updated", session=self._session(resumed=False))
         elif kind == "conversation.item.create":
-            await self._add({**event["item"], "id": f"item_{uuid.uuid4().hex[:8]}"})
+            await self._add({**event["item"], "id": self._kept.name_item()})
         elif kind == "response.create":
             self._begin_reply(self._loud_end / 24 if self._manual else None)
         elif kind in {"response.cancel", "output_audio_buffer.clear"}:
@@ -208,7 +214,7 @@ class Connection:
             return
         if not self._speech and self._loud_run >= RATE_HZ * 0.06:
             await self._cut("turn_detected")
-            self._speech = f"item_{uuid.uuid4().hex[:8]}"
+            self._speech = self._kept.name_item()
             at_ms = (self._samples - self._loud_run) / 24
             await self._send("input_audio_buffer.speech_started", audio_start_ms=at_ms, item_id=self._speech)
         elif self._speech and self._samples % (RATE_HZ // 5) == 0:
@@ -229,7 +235,7 @@ class Connection:
         kept, reply = self._kept, self._next()
         kept.turn += 1
         kept.reply, kept.speech_end_ms = reply, speech_end_ms
-        kept.response, kept.item = f"resp_{kept.turn}_1", f"item_{uuid.uuid4().hex[:8]}"
+        kept.response, kept.item = f"resp_{kept.turn}_1", kept.name_item()
         if self._manual and not reply.heard:
             error = {
                 "code": "input_audio_buffer_commit_empty",
@@ -237,7 +243,7 @@ class Connection:
             }
             await self._send("error", error=error)
         elif speech_end_ms is not None:
-            spoken, self._speech = self._speech or f"item_{uuid.uuid4().hex[:8]}", ""
+            spoken, self._speech = self._speech or kept.name_item(), ""
             stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
             committed: Event = {"item_id": spoken, "previous_item_id": None}
             if self._manual:

@@ -211,10 +211,16 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
 
 def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
     start(page)
+    reach(page, "speaking")
     server.kept.clear()
     page.evaluate("window.repartee.talk.wire.connect()")
     page.wait_for_selector(".notice[data-trouble=not-kept]")
-    reach(page, "speaking")
+    page.fill("#say", "who are you")
+    page.press("#say", "Enter")
+    until(page, lambda: page.locator(".item").count() == 4, "the lines of both conversations")
+    said = ["what time is it", "It is ten past four.", "who are you", "It is ten past four."]
+    assert page.locator(".item .text").all_inner_texts() == said
+    assert page.locator(".item.assistant.cut").count() == 1
     assert server.connections == 2
 
 

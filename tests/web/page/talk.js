@@ -96,6 +96,19 @@ export default () => run({
     talk.tell({ type: "conversation.item.added", item: { id: "z", role: "assistant", content: [{ type: "output_audio", transcript: "before that" }] } });
     same([talk.item("a").text, talk.item("z").heard, talk.items.length], ["It's ten past four.", 2, 3]);
   },
+  "what was said stays above a new conversation, whose items have the same names"() {
+    const talk = spoken();
+    talk.heard("resp_1_1", 250);
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    talk.forget();
+    same(talk.items.map(({ text, partial, heard, cut }) => [text, partial, heard, cut]), [["what time is it", false, 0, false], ["It's ten past four.", false, 2, true]]);
+    talk.heardAll("resp_1_1"); // of the one that is gone
+    talk.tell({ type: "repartee.partial", item_id: null, text: "and", rough: false });
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    talk.tell({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+    talk.tell({ type: "response.output_audio_transcript.delta", item_id: "a", response_id: "resp_1_1", delta: "Hello" });
+    same(talk.items.map(({ text, heard }) => [text, heard]), [["what time is it", 0], ["It's ten past four.", 2], ["and", 0], ["Hello", 0]]);
+  },
   "unknown events change nothing"() {
     const talk = spoken();
     talk.changed.clear();

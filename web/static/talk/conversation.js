@@ -4,7 +4,7 @@ import { startsOf, wordsOf } from "./words.js";
 
 /**
  * @typedef {object} Item
- * @property {string} id
+ * @property {string} id the server's; empty once that has forgotten it
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
  * @property {boolean} partial more may come
@@ -22,7 +22,7 @@ export class Conversation {
   constructor() {
     /** @type {Item[]} */
     this.items = [];
-    /** @type {Set<string>} ids of items that changed since somebody last looked and cleared it */
+    /** @type {Set<Item>} items that changed, or went, since somebody last looked and cleared it */
     this.changed = new Set();
   }
 
@@ -62,10 +62,17 @@ export class Conversation {
   /** A reply was stopped here: what was not heard of it never will be. */
   cut(response) {
     const item = this.replyItem(response);
-    if (!item || item.cut || item.heard === item.words.length) return;
-    item.cut = true;
-    item.partial = false;
-    this.changed.add(item.id);
+    if (item) this._cut(item);
+  }
+
+  /** Another conversation gives its items and replies the same names: what was said stays as it is, above it. */
+  forget() {
+    for (const item of [...this.items]) {
+      if (!item.text) this.drop(item.id); // it was about to be said
+      if (item.response) this._cut(item);
+      Object.assign(item, { id: "", response: null, partial: false });
+      this.changed.add(item);
+    }
   }
 
   /** The item of this id, made if it is new; `fields` are written into it. */
@@ -79,21 +86,27 @@ export class Conversation {
       this.items.push(item);
     }
     Object.assign(item, fields);
-    this.changed.add(id);
+    this.changed.add(item);
     return item;
   }
 
   drop(id) {
     const at = this.items.findIndex((one) => one.id === id);
     if (at < 0) return;
-    this.items.splice(at, 1);
-    this.changed.add(id);
+    this.changed.add(...this.items.splice(at, 1));
+  }
+
+  _cut(item) {
+    if (item.cut || item.heard === item.words.length) return;
+    item.cut = true;
+    item.partial = false;
+    this.changed.add(item);
   }
 
   _hear(item, heard) {
     if (heard <= item.heard) return;
     item.heard = heard;
-    this.changed.add(item.id);
+    this.changed.add(item);
   }
 
   /** Text or places of a reply's words have changed. */
@@ -101,7 +114,7 @@ export class Conversation {
     item.words = wordsOf(item.text);
     item.starts_ms = startsOf(item.words, item.placed);
     if (!item.spoken) item.heard = item.words.length;
-    this.changed.add(item.id);
+    this.changed.add(item);
   }
 }
 

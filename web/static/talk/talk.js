@@ -148,6 +148,7 @@ export class Talk extends EventTarget {
     if (this._before && !resumed) {
       this.sound.output.forget();
       this.turns.forget();
+      this.conversation.forget();
       this._response = this._silenced = null;
       this._tell("trouble", { name: "not-kept", said: "" });
     }

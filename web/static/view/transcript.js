@@ -6,7 +6,7 @@ export class Transcript {
   /** @param {import("../talk/conversation.js").Conversation} conversation */
   constructor(conversation) {
     this._conversation = conversation;
-    /** @type {Map<string, {line: HTMLElement, text: HTMLElement, note: HTMLElement, told: boolean}>} */
+    /** @type {Map<import("../talk/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, told: boolean}>} */
     this._lines = new Map();
     by("transcript").replaceChildren();
     by("empty").hidden = false;
@@ -16,12 +16,11 @@ export class Transcript {
   draw() {
     const list = by("transcript");
     const low = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
-    for (const id of this._conversation.changed) {
-      const item = this._conversation.item(id);
-      if (item) this._item(item);
+    for (const item of this._conversation.changed) {
+      if (this._conversation.items.includes(item)) this._item(item);
       else {
-        this._lines.get(id)?.line.remove();
-        this._lines.delete(id);
+        this._lines.get(item)?.line.remove();
+        this._lines.delete(item);
       }
     }
     this._conversation.changed.clear();
@@ -30,7 +29,7 @@ export class Transcript {
   }
 
   _item(item) {
-    const { line, text, note } = this._lines.get(item.id) ?? this._new(item);
+    const { line, text, note } = this._lines.get(item) ?? this._new(item);
     line.className = `item ${item.role}${item.partial ? " partial" : ""}${item.rough ? " rough" : ""}${item.cut ? " cut" : ""}`;
     if (item.role === "assistant") this._words(item, text);
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
@@ -43,9 +42,9 @@ export class Transcript {
     const parts = { line: make("li"), text: make("p", { class: "text" }), note: make("span", { class: "note" }), told: false };
     parts.line.append(who, parts.text, parts.note);
     const at = this._conversation.items.indexOf(item);
-    const after = this._conversation.items.slice(at + 1).map(({ id }) => this._lines.get(id)?.line).find(Boolean);
+    const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find(Boolean);
     by("transcript").insertBefore(parts.line, after ?? null);
-    this._lines.set(item.id, parts);
+    this._lines.set(item, parts);
     return parts;
   }
 
@@ -61,7 +60,7 @@ export class Transcript {
 
   /** A screen reader is told what is settled, once, not every partial. */
   _aloud(item) {
-    const parts = this._lines.get(item.id);
+    const parts = this._lines.get(item);
     if (parts.told || item.partial || !item.text) return;
     parts.told = true;
     const who = { user: item.spoken ? "You said: " : "You wrote: ", assistant: "Repartee: ", call: "Called: " }[item.role];
