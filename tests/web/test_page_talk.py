@@ -209,6 +209,35 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
     assert page.locator(".item.assistant.cut").count() == 1
 
 
+def test_a_reply_is_as_loud_after_a_lost_connection(page: Page, server: Server) -> None:
+    server.script.replies = [reply(6)]
+    start(page)
+    reach(page, "speaking")
+    tell(page, {"type": "repartee.duck", "response_id": "resp_1_1"})
+    page.wait_for_timeout(400)
+    page.evaluate("window.repartee.talk.wire.connect()")
+    until(page, lambda: server.connections == 2, "a second connection")
+    reach(page, "listening")
+    sound = read_tape(page)
+    begins, a_second = loud_frames(sound.player)[0], sound.rate_hz
+    wanted = soxr.resample(server.script.replies[0].pcm.astype(np.float32) / 32768, 24_000, sound.rate_hz)
+    heard = sound.player[begins + 3 * a_second : begins + 5 * a_second]
+    assert rms(heard) == pytest.approx(rms(wanted[3 * a_second : 5 * a_second]), rel=0.1)
+
+
+def rms(sound: np.ndarray[Any, np.dtype[np.float32]]) -> float:
+    return float(np.sqrt(np.mean(np.square(sound))))
+
+
+def tell(page: Page, *events: dict[str, Any]) -> None:
+    """As if the server had sent them, all at once."""
+    page.evaluate(
+        "(events) => events.forEach((detail) => "
+        "window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail })))",
+        events,
+    )
+
+
 def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
     start(page)
     reach(page, "speaking")

@@ -112,6 +112,19 @@ export default () => run({
     near(out[40 * 128 + 960], 0.5 * 10 ** (-18 / 20), 0.001);
     near(out[70 * 128 + 960], 0.5, 0.001);
   },
+  "a duck ends with its reply"() {
+    const player = new Player(48000);
+    player.duck(true); // too late, of one that is over
+    const half = toInt16(new Float32Array(4800).fill(0.5));
+    for (const id of ["a", "b"]) {
+      player.push(id, half);
+      player.end(id);
+    }
+    const { out } = rendered(player, 150, { 40: () => player.duck(true) });
+    near(out[40 * 128 - 1], 0.5, 0.001, "before");
+    near(out[9600 - 200], 0.5 * 10 ** (-18 / 20), 0.001, "ducked");
+    near(out[9600 + 1500], 0.5, 0.001, "the next");
+  },
   "two replies follow each other without a gap"() {
     const player = new Player(24000);
     player.push("a", SOUND.slice(0, 1000));

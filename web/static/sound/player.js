@@ -103,9 +103,9 @@ export class Player {
     this._closed = null;
   }
 
-  /** Lower what is heard by 18 dB, or raise it again, within 20 ms. */
+  /** Lower the reply at hand by 18 dB, or raise it again, within 20 ms. */
   duck(on) {
-    this._gainTarget = on ? DUCKED : 1;
+    this._gainTarget = on && this._replies.length ? DUCKED : 1;
   }
 
   /**
@@ -159,6 +159,7 @@ export class Player {
 
   _finish(reply, frame, told) {
     this._replies.shift();
+    this._gainTarget = 1; // as after a flush
     if (!reply.underruns) this._cushionMs = this._cushionMs <= FIRST_CUSHION_MS ? 0 : this._cushionMs / 2;
     told.push({ type: "finished", reply: reply.id, frame, sample: reply.end - reply.start });
   }

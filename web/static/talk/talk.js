@@ -154,6 +154,7 @@ export class Talk extends EventTarget {
     }
     if (resumed) this._line.lost(session.repartee.heard_ms);
     else this._line.begin();
+    this.sound.output.duck(false); // the end of a duck may have gone down with the connection
     this._ready = this._before = true;
     this._awaited = this._speaking = false;
     this._detection = session.audio?.input?.turn_detection ?? this._detection;
