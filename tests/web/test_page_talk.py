@@ -1,5 +1,6 @@
 """The page in Chromium, talking with a scripted server: what is sent, what is rendered, what is timed."""
 
+import base64
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,42 @@ def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
     assert server.of("response.cancel") or server.of("output_audio_buffer.clear")
     assert page.locator(".item.assistant.cut").count() == 1
     assert not server.of("repartee.playout")[-1]["finished"]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"type": "input_audio_buffer.speech_started", "item_id": "item_8", "audio_start_ms": 1},
+        {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
+        {"type": "conversation.item.truncated", "item_id": "item_9", "audio_end_ms": 0},
+    ],
+)
+def test_a_reply_that_is_cut_before_it_began_is_not_heard(page: Page, server: Server, cut: dict[str, Any]) -> None:
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    sound = {"delta": base64.b64encode(reply(0.5).pcm.tobytes()).decode()}
+    about = {"response_id": "resp_9_1", "item_id": "item_9"}
+    late = {"type": "response.output_audio.delta", **about, **sound}
+    tell(
+        page,
+        {"type": "response.created", "response": {"id": "resp_9_1", "status": "in_progress"}},
+        {"type": "response.output_item.added", "response_id": "resp_9_1", "item": {"id": "item_9", "type": "message"}},
+        {"type": "response.output_audio_transcript.delta", **about, "delta": "Certainly not."},
+        {"type": "response.output_audio.delta", **about, **sound},
+        cut,
+        late,
+    )
+    page.wait_for_timeout(700)
+    assert loud_frames(read_tape(page).player).size == 0
+    assert page.locator(".item.assistant.cut").count() == 1
+    assert page.locator(".notice[data-trouble=overflow]").count() == 0
+    assert server.of("repartee.playout")[-1]["played_ms"] == 0
+    tell(
+        page,
+        {"type": "response.created", "response": {"id": "resp_10_1", "status": "in_progress"}},
+        late | {"response_id": "resp_10_1"},
+    )
+    until(page, lambda: loud_frames(read_tape(page).player).size > 0, "the next reply")
 
 
 def test_a_network_that_stalls(page: Page, server: Server) -> None:

@@ -23,7 +23,7 @@ export class AudioOut extends EventTarget {
     this.node = new GainNode(context);
     this._player.connect(this.node).connect(context.destination);
     this._player.port.onmessage = ({ data }) => this._told(data);
-    /** @type {Map<string, {playback: Playback, arrivals: {sample: number, at_s: number}[], received: number}>} */
+    /** @type {Map<string, {playback: Playback, arrivals: {sample: number, at_s: number}[], received: number, over: boolean}>} */
     this._replies = new Map();
     this._looking = setInterval(() => this._delay.look(), LOOK_EVERY_MS);
   }
@@ -47,6 +47,7 @@ export class AudioOut extends EventTarget {
     const known = this._of(reply);
     known.arrivals.push({ sample: known.received, at_s: this._context.currentTime });
     known.received += pcm.length;
+    if (known.over) return; // it was flushed
     this._player.port.postMessage({ type: "push", reply, pcm }, [pcm.buffer]);
   }
 
@@ -55,8 +56,14 @@ export class AudioOut extends EventTarget {
     if (this._replies.has(reply)) this._player.port.postMessage({ type: "end", reply });
   }
 
-  /** Silence at once; what still comes of the reply is dropped. */
+  /** @returns {boolean} is sound of the reply here that was not played to its end, whether or not it has begun? */
+  holds(reply) {
+    return this._replies.get(reply)?.over === false;
+  }
+
+  /** Silence at once; what still comes of the replies that are here is dropped. */
   flush() {
+    for (const known of this._replies.values()) known.over = true;
     this._player.port.postMessage({ type: "flush" });
   }
 
@@ -93,7 +100,7 @@ export class AudioOut extends EventTarget {
   _of(reply) {
     if (!this._replies.has(reply)) {
       if (this._replies.size > 8) this._replies.delete(this._replies.keys().next().value);
-      this._replies.set(reply, { playback: new Playback(this._context.sampleRate), arrivals: [], received: 0 });
+      this._replies.set(reply, { playback: new Playback(this._context.sampleRate), arrivals: [], received: 0, over: false });
     }
     return this._replies.get(reply);
   }
@@ -116,6 +123,7 @@ export class AudioOut extends EventTarget {
       this._tell("progress", { reply: told.reply, level: told.level });
     } else if (told.type === "finished") {
       playback.upTo(told.sample);
+      this._replies.get(told.reply).over = true;
       this._tell("finished", { reply: told.reply, played_ms: msOfSamples(told.sample) });
     } else this._tell(told.type, { reply: told.reply, samples: told.samples });
   }

@@ -180,7 +180,7 @@ export class Talk extends EventTarget {
   _speechStarted() {
     this._speaking = true;
     this._awaited = false;
-    if (this.mouth.playing) this.sound.output.flush();
+    this.sound.output.flush(); // also what has not begun to sound
   }
 
   _replies(response) {
@@ -214,13 +214,13 @@ export class Talk extends EventTarget {
   _done({ id, status }) {
     if (this._response === id) this._response = null;
     this.sound.output.end(id);
-    if (status === "cancelled" && this.mouth.playing === id) this.sound.output.flush();
+    if (status === "cancelled" && this.sound.output.holds(id)) this.sound.output.flush();
     if (status === "failed") this._tell("notice", "The reply failed. The turn's record says why.");
   }
 
   _truncated(itemId) {
     const cut = this.conversation.item(itemId)?.response;
-    if (cut && cut === this.mouth.playing) this.sound.output.flush();
+    if (cut && this.sound.output.holds(cut)) this.sound.output.flush();
   }
 
   _resume() {
