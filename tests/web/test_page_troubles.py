@@ -107,6 +107,34 @@ def test_a_microphone_that_goes_away_is_taken_up_again(page: Page, server: Serve
     until(page, lambda: len(server.sound) > before + 5, "sound again")
 
 
+def test_what_is_wished_of_the_microphone_is_asked_for_last_and_alone(page: Page, server: Server) -> None:
+    page.add_init_script("""
+        window.asked = [], window.given = [];
+        navigator.mediaDevices.getUserMedia = ({ audio }) => new Promise((resolve) => {
+            asked.push({ ...audio, alone: given.every((stream) => stream.getTracks()[0].readyState === 'ended') });
+            window.grant = () => {
+                given.push(new MediaStreamAudioDestinationNode(window.bench ??= new AudioContext()).stream);
+                resolve(given.at(-1));
+            };
+        });""")
+    open_and_start(page, server)
+    until(page, lambda: page.evaluate("asked.length") == 1, "a microphone is asked for")
+    page.evaluate("grant()")
+    page.wait_for_selector("body[data-phase=listening]")
+    page.click("#settings-open")
+    page.click("#noiseSuppression")
+    until(page, lambda: page.evaluate("asked.length") == 2, "it is asked for again")
+    page.click("#autoGainControl")
+    page.click("#theme")
+    page.evaluate("grant()")
+    until(page, lambda: page.evaluate("asked.length") == 3, "and as it is wished by now")
+    page.evaluate("grant()")
+    page.wait_for_timeout(200)
+    processing = [[one["noiseSuppression"], one["autoGainControl"], one["alone"]] for one in page.evaluate("asked")]
+    assert processing == [[True, True, True], [False, True, True], [False, False, True]]
+    assert "theme" not in page.evaluate("asked[2]")
+
+
 @pytest.mark.parametrize("running", [False, True])
 def test_a_microphone_that_is_granted_after_stop_is_given_back(page: Page, server: Server, *, running: bool) -> None:
     page.add_init_script("""

@@ -11,7 +11,7 @@ import { Corridor } from "./view/corridor.js";
 import { drawEngines } from "./view/engines.js";
 import { Notices } from "./view/notices.js";
 import { by } from "./view/page.js";
-import { preferences } from "./view/preferences.js";
+import { preferences, wishes } from "./view/preferences.js";
 import { Transcript } from "./view/transcript.js";
 import { TurnPanel } from "./view/turn-panel.js";
 import { Wave } from "./view/wave.js";
@@ -91,7 +91,7 @@ class Page {
     this._sound = sound;
     sound.addEventListener("state", () => this._soundState());
     sound.output.volume = preferences().volume / 100;
-    this._ear = new Ear(sound.input, () => preferences());
+    this._ear = new Ear(sound.input, wishes);
     this._watchEar();
     if (devices) await this._ear.open();
     if (!wanted()) return;

@@ -44,12 +44,12 @@ export class AudioIn extends EventTarget {
     const { deviceId, ...processing } = wishes;
     const audio = { ...processing, channelCount: 1, ...(deviceId && { deviceId: { exact: deviceId } }) };
     const asked = ++this._asked;
+    this._giveBack(); // first: Chromium's second stream of an open microphone is processed like the first
     const stream = await navigator.mediaDevices.getUserMedia({ audio });
     if (asked !== this._asked) {
       stop(stream);
       return false;
     }
-    this._giveBack();
     this._stream = stream;
     this._source = this._context.createMediaStreamSource(stream);
     this._source.connect(this.node);

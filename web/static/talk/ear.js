@@ -12,7 +12,7 @@ export class Ear extends EventTarget {
     super();
     this._input = input;
     this._wishes = wishes;
-    this._open = false;
+    this._open = this._closed = false;
     this._opening = null;
     this._changed = () => this._devicesChanged();
     input.addEventListener("lost", () => this._lost());
@@ -22,12 +22,20 @@ export class Ear extends EventTarget {
 
   /** Open it, or open it again with other wishes. Never raises: what goes wrong is told. @returns {Promise<boolean>} */
   open() {
-    this._opening ??= this._try(this._wishes()).finally(() => (this._opening = null));
+    this._opening ??= this._openAsWished().finally(() => (this._opening = null));
     return this._opening;
+  }
+
+  async _openAsWished() {
+    const wishes = this._wishes();
+    const opened = await this._try(wishes);
+    const meanwhile = JSON.stringify(wishes) !== JSON.stringify(this._wishes());
+    return meanwhile && !this._closed ? this._openAsWished() : opened;
   }
 
   close() {
     this._open = false;
+    this._closed = true;
     navigator.mediaDevices?.removeEventListener("devicechange", this._changed);
     if (this._permission) this._permission.onchange = null;
     this._input.close();
@@ -37,6 +45,7 @@ export class Ear extends EventTarget {
     try {
       if (!(await this._input.open(wishes))) return false;
     } catch (exception) {
+      this._open = false;
       const name = microphoneTrouble(exception);
       this._tell("trouble", { name, said: "" });
       if (name === "wish" && wishes.deviceId) return this._try({ ...wishes, deviceId: "" });

@@ -20,6 +20,12 @@ export function preferences() {
   }
 }
 
+/** @returns {import("../sound/audio-in.js").Wishes} */
+export function wishes() {
+  const { deviceId, echoCancellation, noiseSuppression, autoGainControl } = preferences();
+  return { deviceId, echoCancellation, noiseSuppression, autoGainControl };
+}
+
 /** @param {Partial<typeof AT_FIRST>} changed */
 export function prefer(changed) {
   try {
