@@ -73,6 +73,41 @@ def test_an_obstacle_is_told_before_anything_is_tried(
     assert server.connections == 0
 
 
+COUNT_CONTEXTS = """
+    window.made = [];
+    window.AudioContext = class extends AudioContext { constructor() { super(...arguments); made.push(this); } };
+    """
+
+
+def test_a_start_while_the_server_is_away_says_so_and_leaves_nothing_behind(page: Page) -> None:
+    page.add_init_script(COUNT_CONTEXTS)
+    script = Script([Reply("as you wish", np.zeros(240, np.int16))])
+    with serving(script) as server:
+        page.goto(server.url)
+    for attempt in (1, 2):
+        page.click("#start")
+        assert "could not be reached" in notice(page, "away")
+        until(page, lambda: page.get_attribute("body", "data-phase") == "idle", "an end of the start")
+        assert page.evaluate("made.map((context) => context.state)") == ["closed"] * attempt
+    assert page.locator(".notice").count() == 1
+    with serving(script, server.port):
+        page.click(".notice[data-trouble=away] button.small >> nth=0")
+        page.wait_for_selector("body[data-phase=listening]")
+    assert page.locator(".notice[data-trouble=away]").count() == 0
+
+
+def test_a_browser_without_sound_is_told_so_until_the_next_start(page: Page, server: Server) -> None:
+    page.add_init_script(
+        "window.own = AudioContext; window.AudioContext = class { constructor() { throw Error('no card'); } }"
+    )
+    open_and_start(page, server)
+    assert "no card" in notice(page, "no-sound")
+    page.evaluate("void (window.AudioContext = own)")
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert page.locator(".notice[data-trouble=no-sound]").count() == 0
+
+
 @pytest.mark.parametrize(
     ("failure", "name"),
     [("NotFoundError", "no-microphone"), ("NotReadableError", "busy")],

@@ -1,6 +1,6 @@
 /** The page: joins what is seen with what is heard. */
 
-import { Sound } from "./sound/sound.js";
+import { Sound, Unreachable } from "./sound/sound.js";
 import { Ear } from "./talk/ear.js";
 import { Talk } from "./talk/talk.js";
 import { obstacle } from "./talk/troubles.js";
@@ -66,13 +66,13 @@ class Page {
     if (this._starting || this._talk) return;
     const starting = (this._starting = {});
     const wanted = () => this._starting === starting;
-    for (const name of ["ended", "idle", "too-long", "refused", "insecure"]) this._notices.over(name);
+    this._notices.clear();
     this._drawPhase();
     try {
       await this._open(wanted);
     } catch (error) {
       if (!wanted()) return;
-      this._notices.trouble("no-sound", error.message);
+      this._notices.trouble(error instanceof Unreachable ? "away" : "no-sound", error.message);
       await this._stop();
     } finally {
       if (wanted()) this._starting = null;

@@ -3,14 +3,26 @@
 import { AudioIn } from "./audio-in.js";
 import { AudioOut } from "./audio-out.js";
 
+/** What runs in the audio thread could not be fetched. */
+export class Unreachable extends Error {}
+
 /** Events: `state` (detail: the context's state, when it changes). */
 export class Sound extends EventTarget {
-  /** Open it in a user's gesture, or it stays suspended. @returns {Promise<Sound>} */
+  /**
+   * Open it in a user's gesture, or it stays suspended.
+   * @returns {Promise<Sound>}
+   * @throws {Unreachable} where the server is
+   */
   static async open() {
     const context = new AudioContext({ latencyHint: "interactive" });
     context.resume(); // not awaited: a browser that wants another gesture first answers when it has it
     const modules = ["capture-worklet.js", "player-worklet.js"];
-    await Promise.all(modules.map((name) => context.audioWorklet.addModule(new URL(name, import.meta.url))));
+    try {
+      await Promise.all(modules.map((name) => context.audioWorklet.addModule(new URL(name, import.meta.url))));
+    } catch (error) {
+      await context.close(); // it would hold the sound card until the page is closed
+      throw error.name === "AbortError" ? new Unreachable(error.message) : error;
+    }
     return new Sound(context);
   }
 

@@ -47,6 +47,11 @@ export const TROUBLES = {
     remedy: "Reload the page. If that does not help, another program may hold the sound card.",
     action: "start",
   },
+  "away": {
+    what: "The server could not be reached.",
+    remedy: "It may be down, or the network is. Start again when it is back.",
+    action: "start",
+  },
   "suspended": {
     what: "The browser has paused the sound.",
     remedy: "It does so until you touch the page, or while another program has the sound card.",

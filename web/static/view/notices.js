@@ -38,6 +38,11 @@ export class Notices {
     this._shown.delete(name);
   }
 
+  /** A new start: what was is no more. */
+  clear() {
+    for (const name of [...this._shown.keys()]) this.over(name);
+  }
+
   _show(key, kind, texts, action) {
     this.over(key);
     const away = make("button", { type: "button", class: "quiet icon small", "aria-label": "Put this notice away", text: "×" });
