@@ -253,6 +253,25 @@ def test_what_can_be_no_token_is_asked_for_again(page: Page, server: Server) -> 
     assert server.connections == 1
 
 
+def test_where_nothing_may_be_kept_the_page_works_until_it_is_closed(page: Page, server: Server) -> None:
+    page.add_init_script("""
+        for (const name of ["localStorage", "sessionStorage"]) {
+            Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
+        }""")
+    server.script.token = "open-sesame"
+    page.goto(server.url)
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.keyboard.press("Escape")
+    page.click("#start")
+    page.wait_for_selector("#token-dialog[open]")
+    page.fill("#token", "open-sesame")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert page.evaluate("repartee.talk.held.wanted")
+    assert page.is_visible("#hold")
+
+
 def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")

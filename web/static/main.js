@@ -11,12 +11,11 @@ import { Corridor } from "./view/corridor.js";
 import { drawEngines } from "./view/engines.js";
 import { Notices } from "./view/notices.js";
 import { by } from "./view/page.js";
-import { preferences, wishes } from "./view/preferences.js";
+import { keepToken, keptToken, preferences, wishes } from "./view/preferences.js";
 import { Transcript } from "./view/transcript.js";
 import { TurnPanel } from "./view/turn-panel.js";
 import { Wave } from "./view/wave.js";
 
-const TOKEN_KEY = "repartee-token";
 const PHASES = {
   idle: "Ready when you are",
   connecting: "Connecting",
@@ -101,7 +100,7 @@ class Page {
 
   _converse() {
     const wire = new Wire(new URL("v1/realtime", document.baseURI));
-    wire.token = sessionStorage.getItem(TOKEN_KEY) ?? "";
+    wire.token = keptToken();
     this._turns.forget();
     this._talk = new Talk(this._sound, wire, this._turns);
     this._talk.held.wanted = preferences().pushToTalk;
@@ -163,7 +162,7 @@ class Page {
 
   _trouble(name, said) {
     if (name === "token") {
-      sessionStorage.removeItem(TOKEN_KEY); // it is not the server's
+      keepToken(""); // it is not the server's
       this._askToken();
     }
     this._notices.trouble(name, said);
@@ -207,7 +206,7 @@ class Page {
     by("token-cancel").onclick = () => dialog.close("");
     dialog.onclose = () => {
       if (dialog.returnValue !== "use") return;
-      sessionStorage.setItem(TOKEN_KEY, by("token").value.trim());
+      keepToken(by("token").value.trim());
       by("token").value = "";
       this._notices.over("token");
       this._start();

@@ -1,6 +1,7 @@
 /** What a person has set, kept in the browser: the page works as well where nothing may be kept. */
 
 const KEY = "repartee";
+const TOKEN_KEY = "repartee-token";
 const AT_FIRST = {
   theme: "", // the system's
   volume: 100,
@@ -11,13 +12,13 @@ const AT_FIRST = {
   pushToTalk: false,
 };
 
+// These hold; the browser has a copy for the next visit, where it takes one.
+let set = { ...AT_FIRST, ...parsed(stored("localStorage", KEY)) };
+let token = stored("sessionStorage", TOKEN_KEY);
+
 /** @returns {typeof AT_FIRST} */
 export function preferences() {
-  try {
-    return { ...AT_FIRST, ...JSON.parse(localStorage.getItem(KEY) ?? "{}") };
-  } catch {
-    return { ...AT_FIRST };
-  }
+  return { ...set };
 }
 
 /** @returns {import("../sound/audio-in.js").Wishes} */
@@ -28,9 +29,42 @@ export function wishes() {
 
 /** @param {Partial<typeof AT_FIRST>} changed */
 export function prefer(changed) {
+  set = { ...set, ...changed };
+  store("localStorage", KEY, JSON.stringify(set));
+}
+
+/** @returns {string} the server's token, until the tab is closed; "" for none */
+export function keptToken() {
+  return token;
+}
+
+/** @param {string} text "" to forget it */
+export function keepToken(text) {
+  token = text;
+  store("sessionStorage", TOKEN_KEY, text);
+}
+
+function stored(storage, key) {
   try {
-    localStorage.setItem(KEY, JSON.stringify({ ...preferences(), ...changed }));
+    return window[storage].getItem(key) ?? "";
   } catch {
-    // Private browsing: it holds until the page is closed.
+    return ""; // site data are blocked
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+function store(storage, key, text) {
+  try {
+    if (text) window[storage].setItem(key, text);
+    else window[storage].removeItem(key);
+  } catch {
+    // Blocked, or full.
   }
 }
