@@ -64,6 +64,7 @@ class Script:
         drop_after_ms: Break the connection once so much of a reply was sent (once).
         farewell: Error code, close code: what a connection is told at once.
         token: What clients must send.
+        frozen: Nothing is read and nothing sent, as by a process that was stopped.
     """
 
     replies: Sequence[Reply]
@@ -74,6 +75,7 @@ class Script:
     drop_after_ms: int | None = None
     farewell: tuple[str, int] | None = None
     token: str = ""
+    frozen: bool = False
 
 
 @dataclass
@@ -178,6 +180,7 @@ class Connection:
             self._answer = self._tasks.create_task(self._sound(float(query["received_ms"])))
         while True:
             event = json.loads(await self._websocket.receive_text())
+            await self._thaw()
             if event["type"] != "input_audio_buffer.append":
                 self._server.events.append(event)
             await self._tell(event)
@@ -312,7 +315,12 @@ class Connection:
         await self._send("conversation.item.added", previous_item_id=None, item=item)
         await self._send("conversation.item.done", previous_item_id=None, item=item)
 
+    async def _thaw(self) -> None:
+        while self._server.script.frozen:  # noqa: ASYNC110 - a test in another thread sets it
+            await asyncio.sleep(0.05)
+
     async def _send(self, kind: str, **fields: object) -> None:
+        await self._thaw()
         await self._websocket.send_text(json.dumps({"type": kind, "event_id": uuid.uuid4().hex, **fields}))
 
     def _session(self, *, resumed: bool) -> Event:

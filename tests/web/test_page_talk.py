@@ -231,6 +231,46 @@ def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server
     assert page.locator(".item").count() == 2
 
 
+def test_a_server_that_is_stopped_counts_as_lost(page: Page, server: Server) -> None:
+    server.script.replies = [reply(3)]
+    start(page)
+    reach(page, "speaking")
+    server.script.frozen = True
+    reach(page, "reconnecting")
+    assert "The connection was lost." in page.inner_text(".notice[data-trouble=lost]")
+    server.script.frozen = False
+    reach(page, "listening")
+    assert server.queries[-1]["resume"] in server.kept
+    assert page.locator(".notice").count() == 0
+
+
+def test_a_server_that_has_nothing_to_say_is_asked_and_kept(page: Page, server: Server) -> None:
+    page.evaluate("window.quiet = 0")
+    start(page)
+    reach(page, "speaking")
+    reach(page, "listening")
+    page.evaluate("repartee.talk.wire.addEventListener('quiet', () => quiet++)")
+    until(page, lambda: page.evaluate("quiet") == 2, "two questions")
+    assert page.get_attribute("body", "data-phase") == "listening"
+    assert server.connections == 1
+
+
+def test_a_network_that_is_too_slow_is_told(page: Page, server: Server) -> None:
+    page.evaluate("""() => {
+        const real = Object.getOwnPropertyDescriptor(WebSocket.prototype, "bufferedAmount").get;
+        window.waiting = 0;
+        Object.defineProperty(WebSocket.prototype, "bufferedAmount", { get() { return real.call(this) + waiting; } });
+    }""")
+    start(page)
+    page.evaluate("window.waiting = 100_000")
+    shown = page.wait_for_selector(".notice[data-trouble=slow]")
+    assert shown is not None
+    assert "too slow for your voice" in shown.inner_text()
+    page.evaluate("window.waiting = 0")
+    page.wait_for_selector(".notice[data-trouble=slow]", state="detached")
+    assert server.connections == 1
+
+
 def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     server.script.drop_after_ms = 1000

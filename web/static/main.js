@@ -115,7 +115,7 @@ class Page {
   async _stop() {
     const { _talk: talk, _ear: ear, _sound: sound } = this;
     this._talk = this._ear = this._sound = this._starting = null;
-    for (const name of ["lost", "full", "loading", "restarting", "suspended", "unplugged", "denied", "busy", "no-microphone"]) this._notices.over(name);
+    for (const name of ["lost", "slow", "full", "loading", "restarting", "suspended", "unplugged", "denied", "busy", "no-microphone"]) this._notices.over(name);
     talk?.end();
     ear?.close();
     this._drawPhase();

@@ -1,9 +1,10 @@
 import { explain } from "/static/talk/closings.js";
 import { Conversation } from "/static/talk/conversation.js";
 import { HeldKey } from "/static/talk/held-key.js";
+import { Link } from "/static/talk/link.js";
 import { microphoneTrouble, obstacle, TROUBLES } from "/static/talk/troubles.js";
 import { startsOf, wordsOf } from "/static/talk/words.js";
-import { run, same } from "./check.js";
+import { near, run, same } from "./check.js";
 
 function spoken() {
   const talk = new Conversation();
@@ -135,6 +136,39 @@ export default () => run({
     for (let n = 0; n < 10; n++) key.lets(480);
     key.release();
     same([key.lets(480), key.closing()], [true, "turn"]);
+  },
+  "a connection that takes less than it is given is slow, and not dead"() {
+    const link = new Link(0);
+    const told = [];
+    for (let ms = 500, waiting = 0; ms <= 20_000; ms += 500) {
+      waiting += (ms < 12_000 ? 33_000 : 0) - Math.min(waiting, 20_000); // of 33,000 bytes 20,000 leave
+      const { slow, dead } = link.look(ms, 33_000 * Math.min(ms, 11_500) / 500, waiting);
+      same(dead, false, `dead after ${ms} ms`);
+      told.push(slow);
+    }
+    near(told.indexOf(true), 7, 3, "slow from");
+    same([told.lastIndexOf(true) > told.indexOf(true) + 10, told.at(-1)], [true, false]);
+  },
+  "a connection that nothing leaves any more is dead"() {
+    const link = new Link(0);
+    const dead = Array.from({ length: 20 }, (_, n) => {
+      link.came(500 * n, 33_000 * n);
+      return link.look(500 * n, 33_000 * n, n && 33_000 * n - 10_000).dead;
+    });
+    near(dead.indexOf(true), 13, 1);
+  },
+  "a server that says nothing is asked, where something is sent to it; without an answer it is gone"() {
+    const ask = (link, sent, from, to) => Array.from({ length: (to - from) / 500 }, (_, n) => link.look(from + 500 * n, sent, 0));
+    const idle = new Link(0);
+    same(ask(idle, 0, 0, 60_000).filter((one) => one.ask || one.dead), []);
+    same(ask(idle, 10, 60_000, 60_500)[0], { dead: false, slow: false, ask: true });
+    idle.came(60_500, 20);
+    same(ask(idle, 20, 60_500, 90_000).filter((one) => one.ask || one.dead), []);
+    const told = ask(idle, 30, 90_000, 97_000);
+    same([told.filter((one) => one.ask).length, told.findIndex((one) => one.dead)], [1, 11]);
+    const awake = new Link(0);
+    same(ask(awake, 10, 0, 6000).at(-1).ask, true);
+    same([awake.look(60_000, 10, 10).dead, awake.look(60_500, 20, 10).dead], [false, false]); // the computer slept
   },
   "endings are told apart"() {
     const name = (code, reason = "", more = {}) => explain({ code, reason, ...more });

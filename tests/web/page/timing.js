@@ -1,5 +1,5 @@
 import { nearestRank, verdict } from "/static/timing/stats.js";
-import { paid, rows } from "/static/timing/stages.js";
+import { accounted, paid, rows } from "/static/timing/stages.js";
 import { record, Turns } from "/static/timing/turns.js";
 import { run, same } from "./check.js";
 
@@ -58,6 +58,17 @@ export default () => run({
     const stages = { tts: { ms: 12, slack_ms: 9 }, queue: { ms: 0, slack_ms: 0 }, endpoint_wait: { ms: 300, slack_ms: 300 } };
     same(paid({ stages }).map(({ name, ms }) => [name, ms]), [["wait", 300], ["voice", 12]]);
     same(paid(null), []);
+  },
+  "stages add up to what was measured here; what the server did not see is the way to it"() {
+    const trace = { stages: { endpoint_wait: { ms: 300 }, transport: { ms: 5 }, playout: { ms: 95 } } };
+    const shown = (ms) => accounted(trace, ms).map((one) => [one.stage, one.ms, one.shown_ms]);
+    same(shown(440), [["endpoint_wait", 300, 330], ["transport", 5, 5.5], ["playout", 95, 104.5]]);
+    same(shown(null), [["endpoint_wait", 300, 300], ["transport", 5, 5], ["playout", 95, 95]]);
+    same(shown(7400), [["endpoint_wait", 300, 300], ["transport", 7005, 7005], ["playout", 95, 95]]);
+    same(shown(150), [["endpoint_wait", 300, 300], ["transport", 5, 5], ["playout", 95, 95]]);
+    delete trace.stages.transport;
+    same(shown(7395)[1], ["transport", 7000, 7000]);
+    same(accounted(null, 500), []);
   },
   "a waterfall counts from the last sound"() {
     const span = (name, attempt, start_ms, end_ms) => ({ name, stage: "stt", attempt, start_ms, end_ms, dropped: attempt === 1, after: [] });

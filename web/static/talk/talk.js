@@ -236,6 +236,8 @@ export class Talk extends EventTarget {
     this.sound.input.addEventListener("chunk", ({ detail }) => this._chunk(detail));
     this.wire.addEventListener("event", ({ detail }) => this._event(detail));
     this.wire.addEventListener("lost", ({ detail }) => this._lost(detail));
+    this.wire.addEventListener("slow", ({ detail: slow }) => (slow ? this._tell("trouble", { name: "slow", said: "" }) : this._tell("well", "slow")));
+    this.wire.addEventListener("quiet", () => this._ready && this._update()); // it changes nothing, and is answered
     this.wire.addEventListener("ended", ({ detail }) => this._hungUp(detail));
   }
 

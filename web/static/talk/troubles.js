@@ -62,6 +62,10 @@ export const TROUBLES = {
     remedy: "Trying again. The conversation is kept for a minute and goes on where it was.",
     action: "reconnect",
   },
+  "slow": {
+    what: "The network is too slow for your voice.",
+    remedy: "What you say arrives late, and some of it not at all. What you type needs less.",
+  },
   "not-kept": {
     what: "The server no longer has the conversation from before.",
     remedy: "It keeps one for a minute. This is a new one: it does not remember the words above.",

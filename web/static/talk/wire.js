@@ -1,11 +1,13 @@
 /** The WebSocket: events out and in as objects; lost connections come back by themselves. */
 
 import { explain } from "./closings.js";
+import { Link } from "./link.js";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8000;
 const CONNECT_TIMEOUT_MS = 8000;
 const MOST_QUEUED_BYTES = 256 * 1024; // 4 s of sound: what does not leave by then is not sent
+const LOOK_EVERY_MS = 500;
 const PROTOCOL = "realtime";
 const TOKEN_PROTOCOL = "openai-insecure-api-key."; // the form in which stock browser clients carry a key
 const NO_TOKEN = "What was entered can be no token, which has no blanks, quotes, brackets or ,/:;=?@\\ in it: "
@@ -13,7 +15,8 @@ const NO_TOKEN = "What was entered can be no token, which has no blanks, quotes,
 
 /**
  * Events: `event` (detail: a server event), `open`, `lost` (detail: {wait_ms, trouble}), `ended` (detail: {trouble}:
- * it will not try again).
+ * it will not try again); while it is open `slow` (detail: whether more waits to leave than the network takes) and `quiet`
+ * (nothing came for long: send something that is answered, or it counts as lost).
  */
 export class Wire extends EventTarget {
   /** @param {URL} url of /v1/realtime, http or https */
@@ -25,6 +28,10 @@ export class Wire extends EventTarget {
     this._timer = 0;
     this._waits = 0;
     this._error = null;
+    this._link = null;
+    this._looking = 0;
+    this._sent = 0; // bytes on this connection
+    this._slow = false;
     /** For a server that asks for one. */
     this.token = "";
     /** @type {() => Record<string, string>} what a new connection says to go on where the last one ended */
@@ -52,25 +59,20 @@ export class Wire extends EventTarget {
     this._socket = socket;
     this._error = null;
     let opened = false;
-    const patience = setTimeout(() => socket.close(), CONNECT_TIMEOUT_MS);
+    this._timer = setTimeout(() => this._giveUp(opened), CONNECT_TIMEOUT_MS); // until the server's first word
     socket.onopen = () => {
-      clearTimeout(patience);
       opened = true;
       this.dispatchEvent(new Event("open"));
     };
     socket.onmessage = ({ data }) => this._received(data);
-    socket.onclose = (closing) => {
-      clearTimeout(patience);
-      if (this._socket === socket) this._closed(closing, opened);
-    };
+    socket.onclose = (closing) => this._closed(closing, opened);
   }
 
   /** Hang up; nothing more is told. */
   close() {
-    clearTimeout(this._timer);
     const socket = this._socket;
     this._socket = null;
-    socket?.close(1000);
+    this._let(socket);
   }
 
   /**
@@ -79,11 +81,53 @@ export class Wire extends EventTarget {
    */
   send(event) {
     if (!this.open || this._socket.bufferedAmount > MOST_QUEUED_BYTES) return false;
-    this._socket.send(JSON.stringify(event));
+    const text = JSON.stringify(event);
+    this._socket.send(text);
+    this._sent += text.length;
     return true;
   }
 
+  /** Nothing of a socket is waited for any more. */
+  _let(socket) {
+    clearTimeout(this._timer);
+    clearInterval(this._looking);
+    this._link = null;
+    this._tellSlow(false);
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close(1000);
+  }
+
+  /** What is dead is closed by nobody. */
+  _giveUp(opened) {
+    this._let(this._socket);
+    this._closed({ code: 1006, reason: "" }, opened);
+  }
+
+  _look() {
+    const { dead, slow, ask } = this._link.look(performance.now(), this._sent, this._socket.bufferedAmount);
+    if (dead) return this._giveUp(true);
+    this._tellSlow(slow);
+    if (ask) this.dispatchEvent(new Event("quiet"));
+  }
+
+  _tellSlow(slow) {
+    if (slow === this._slow) return;
+    this._slow = slow;
+    this.dispatchEvent(new CustomEvent("slow", { detail: slow }));
+  }
+
+  /** The server's first word on a connection. */
+  _begun() {
+    clearTimeout(this._timer);
+    this._sent = 0;
+    this._link = new Link(performance.now());
+    this._looking = setInterval(() => this._look(), LOOK_EVERY_MS);
+  }
+
   _received(data) {
+    if (!this._link) this._begun();
+    this._link.came(performance.now(), this._sent);
     let event;
     try {
       event = JSON.parse(data);
@@ -97,6 +141,7 @@ export class Wire extends EventTarget {
 
   async _closed({ code, reason }, opened) {
     const socket = this._socket;
+    this._let(socket);
     const answer = opened ? { status: 0, error: this._error } : await this._asked();
     if (this._socket !== socket) return; // hung up, or connected anew, in the meantime
     const trouble = explain({ code, reason, ...answer });

@@ -24,6 +24,25 @@ export function paid(trace) {
   }));
 }
 
+const AGREE_MS = 100; // two ways to measure the same
+
+/**
+ * The stages as they add up to what was measured here. What the server's record lacks of that by more than two ways to
+ * measure may differ went by where the server does not look: on the way to it.
+ * @param {object | null} trace
+ * @param {number | null} latency_ms
+ * @returns {{stage: string, name: string, ms: number, shown_ms: number}[]} `shown_ms`: its length on the line
+ */
+export function accounted(trace, latency_ms) {
+  const stages = paid(trace);
+  const total = stages.reduce((sum, { ms }) => sum + ms, 0);
+  const lacking = (latency_ms ?? total) - total;
+  if (!stages.length || Math.abs(lacking) <= AGREE_MS) return stages.map((one) => ({ ...one, shown_ms: (one.ms * (total + lacking)) / total }));
+  const ms = Object.fromEntries(stages.map((one) => [one.stage, one.ms]));
+  if (lacking > 0) ms.transport = (ms.transport ?? 0) + lacking;
+  return STAGES.filter(({ stage }) => ms[stage]).map(({ stage, name }) => ({ stage, name, ms: ms[stage], shown_ms: ms[stage] }));
+}
+
 /**
  * The rows of a waterfall, on a line whose 0 is the last speech sample.
  * @param {object} trace the turn's record, docs/traces.md

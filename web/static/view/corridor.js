@@ -1,7 +1,7 @@
 /** The pipeline and its milliseconds: your last sound, what was waited for, the first sound of the reply. */
 
 import { BAND_MS, verdict } from "../timing/stats.js";
-import { paid, STAGES } from "../timing/stages.js";
+import { accounted, STAGES } from "../timing/stages.js";
 import { by, make, said } from "./page.js";
 
 const SHORTEST_MS = 700; // what the line shows at least
@@ -35,7 +35,7 @@ export class Corridor {
     by("gap").classList.add("running");
     this._place(by("cursor"), ms);
     if (by("bar").dataset.of !== "running") this._fill("running", []);
-    if (!this._cleared) this._spell(null);
+    if (!this._cleared) this._spell([]);
     this._cleared = true;
   }
 
@@ -48,16 +48,16 @@ export class Corridor {
     by("latency").textContent = timed ? String(Math.round(turn.latency_ms)) : this._what(turn);
     by("verdict").textContent = timed ? WORDS[verdict(turn.latency_ms)] : this._why(turn);
     document.body.dataset.verdict = timed ? verdict(turn.latency_ms) : "";
-    const stages = paid(turn.trace);
-    const total = stages.reduce((sum, { ms }) => sum + ms, 0);
+    const stages = accounted(turn.trace, turn.latency_ms);
+    const total = stages.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
     const long = turn.latency_ms ?? total;
-    this._rule(long);
+    this._rule(Math.max(long, total));
     this._long = long || Infinity;
     this._place(by("cursor"), long);
     by("cursor").hidden = !long;
-    const parts = stages.length ? stages.map((one) => ({ ...one, shown_ms: (one.ms * long) / total })) : [{ stage: "", name: "", ms: long, shown_ms: long }];
+    const parts = stages.length ? stages : [{ stage: "", name: "", ms: long, shown_ms: long }];
     this._fill(`${turn.response} ${stages.length}`, long ? parts : []);
-    this._spell(turn.trace);
+    this._spell(stages);
   }
 
   _what({ speech_end_ms }) {
@@ -114,12 +114,11 @@ export class Corridor {
     }
   }
 
-  _spell(trace) {
-    const known = Object.keys(trace?.stages ?? {}).length > 0;
+  _spell(stages) {
     for (const { stage } of STAGES) {
       const { cell, ms } = this._cells.get(stage);
-      const share = trace?.stages?.[stage]?.ms ?? 0;
-      ms.textContent = known ? said(share) : "–";
+      const share = stages.find((one) => one.stage === stage)?.ms ?? 0;
+      ms.textContent = stages.length ? said(share) : "–";
       cell.classList.toggle("none", !(share > 0));
     }
   }
