@@ -1,0 +1,120 @@
+"""What the page looks like on screens of every size, in few colours, and to eyes that need contrast."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import pytest
+from page_browser import chromium
+from playwright.sync_api import Browser, Page
+from scripted_server import Reply, Script, Server, serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
+
+CONTRAST = """(selector) => {
+    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (colour) => {
+        const [r, g, b] = numbers(colour).slice(0, 3).map((one) => one / 255)
+            .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    return Math.min(...[...document.querySelectorAll(selector)].map((element) => {
+        let [under, opacity] = [null, 1];
+        for (let at = element; at; at = at.parentElement) {
+            const style = getComputedStyle(at);
+            opacity *= Number(style.opacity);
+            if (!under && (numbers(style.backgroundColor)[3] ?? 1) === 1) under = style.backgroundColor;
+        }
+        const ink = light(getComputedStyle(element).color), ground = light(under);
+        const ratio = (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+        return opacity < 1 ? 0 : ratio;
+    }));
+}"""
+"""The least of WCAG 2's contrast ratios; 0 where something is see-through."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium(allowed=False) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(Script([Reply("as you wish", np.zeros(240, np.int16))])) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    yield page
+    context.close()
+
+
+def started(page: Page) -> None:
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    page.click(".notice[data-trouble=denied] button.icon")
+
+
+def scrolled_into_sight(page: Page, selector: str) -> bool:
+    page.locator(selector).scroll_into_view_if_needed()
+    box = page.locator(selector).bounding_box()
+    size = page.viewport_size
+    assert box is not None
+    assert size is not None
+    inside = box["x"] >= 0 and box["x"] + box["width"] <= size["width"]
+    return inside and box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
+
+
+@pytest.mark.parametrize("size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)])
+def test_every_panel_is_within_reach(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    started(page)
+    page.click("#settings-open")
+    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .fine >> nth=1"):
+        assert scrolled_into_sight(page, part), part
+    page.keyboard.press("Escape")
+    page.evaluate("scrollTo(0, 0)")
+    page.click("#engines summary")
+    for part in ("#engines-list dt >> nth=0", "#engines-list small >> nth=3"):
+        assert scrolled_into_sight(page, part), part
+    assert page.evaluate("document.documentElement.scrollWidth") == size[0]
+
+
+def test_a_small_phone_shows_the_conversation(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.number')).fontSize)")
+    box = page.locator(".number").bounding_box()
+    assert box is not None
+    assert box["height"] < 1.5 * one_line
+    started(page)
+    words, dock = page.locator("#transcript").bounding_box(), page.locator(".dock").bounding_box()
+    assert words is not None
+    assert dock is not None
+    assert dock["y"] - words["y"] > 60
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_small_print_can_be_read(page: Page, scheme: Literal["dark", "light"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    started(page)
+    page.fill("#say", "are you there")
+    page.press("#say", "Enter")
+    page.wait_for_selector(".item.assistant")
+    for selector in (".stage .name", ".stage .ms", ".band span", ".ticks span", ".item .note", ".item .who"):
+        assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+
+
+def test_switches_are_seen_in_the_persons_own_colours(page: Page) -> None:
+    page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    page.click("#settings-open")
+    switch = page.locator("#noiseSuppression")
+    assert switch.is_checked()
+    on = switch.screenshot()
+    switch.uncheck()
+    page.focus("#microphone")
+    assert switch.screenshot() != on
