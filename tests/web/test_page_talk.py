@@ -368,6 +368,26 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     assert len(server.sound) == sent
 
 
+def test_push_to_talk_by_clicks_and_never_while_muted(page: Page, server: Server) -> None:
+    start_with_a_key(page)
+    page.keyboard.press("m")
+    page.keyboard.press("Space")
+    page.wait_for_selector(".notice >> text=The microphone is muted")
+    assert page.get_attribute("#hold", "aria-pressed") == "false"
+    assert page.inner_text("#state") == "Muted"
+    page.keyboard.press("m")
+    page.focus("#hold")
+    page.keyboard.press("Enter")
+    reach(page, "hearing")
+    assert page.get_attribute("#hold", "aria-pressed") == "true"
+    until(page, lambda: len(server.sound) > 20, "sound")
+    page.evaluate("hold.click()")  # a screen reader's
+    reach(page, "speaking")
+    page.click("#hold", delay=300)  # a mouse holds it, and no click begins it again
+    until(page, lambda: len(server.of("response.create")) == 2, "another turn")
+    assert page.get_attribute("#hold", "aria-pressed") == "false"
+
+
 def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page, server: Server) -> None:
     server.script.thinks_s = 0.5
     start_with_a_key(page)

@@ -47,6 +47,7 @@ def open_and_start(page: Page, server: Server) -> None:
 def test_a_denied_microphone_leaves_the_keyboard(page: Page, server: Server) -> None:
     open_and_start(page, server)
     words = notice(page, "denied")
+    until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
     assert "does not let this page use the microphone" in words
     assert "Allow it in the site settings" in words
     page.fill("#say", "are you there")
@@ -218,6 +219,7 @@ def test_a_server_that_closes_says_why(
     told = notice(page, name)
     assert words in told
     assert f"words of {farewell[0]}" in told
+    assert page.locator(".notice").count() == 1 + again  # while it goes on: and that there is no microphone
     server.script.farewell = None
     if again:
         until(page, lambda: server.connections == 1, "another attempt")
@@ -244,7 +246,7 @@ def test_what_can_be_no_token_is_asked_for_again(page: Page, server: Server) -> 
     page.fill("#token", "REPARTEE_TOKEN=open-sesame")
     page.keyboard.press("Enter")
     page.wait_for_selector(".notice[data-trouble=token] >> text=paste it alone")
-    page.wait_for_selector("#token-dialog[open]")
+    page.wait_for_selector("#token-dialog[open] >> text=paste it alone")
     assert not page.is_visible(".notice[data-trouble=no-sound]")
     assert page.evaluate("sessionStorage.length") == 0
     page.fill("#token", "open-sesame")
@@ -270,6 +272,61 @@ def test_where_nothing_may_be_kept_the_page_works_until_it_is_closed(page: Page,
     page.wait_for_selector("body[data-phase=listening]")
     assert page.evaluate("repartee.talk.held.wanted")
     assert page.is_visible("#hold")
+
+
+def test_a_wrong_token_is_told_where_it_is_asked_for(page: Page, server: Server) -> None:
+    server.script.token = "open-sesame"
+    open_and_start(page, server)
+    page.wait_for_selector("#token-dialog[open]")
+    assert not page.is_visible("#token-refused")
+    page.fill("#token", "open-barley")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#token-dialog[open] >> text=this server wants its token")
+
+
+def test_what_is_typed_without_a_connection_stays_in_the_box(page: Page, server: Server) -> None:
+    server.script.farewell = ("server_full", 1013)
+    open_and_start(page, server)
+    notice(page, "full")
+    page.fill("#say", "are you there")
+    page.press("#say", "Enter")
+    page.wait_for_selector(".notice >> text=Not sent")
+    assert page.input_value("#say") == "are you there"
+    assert server.of("conversation.item.create") == []
+
+
+def test_a_notice_that_is_told_again_is_the_same_one(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    server.script.farewell = ("server_full", 1013)
+    page.evaluate("repartee.talk.wire.connect()")
+    notice(page, "full")
+    page.focus(".notice[data-trouble=full] button.small >> nth=0")
+    page.evaluate("""window.changes = 0;
+        new MutationObserver(() => changes++).observe(notices, { childList: true, subtree: true })""")
+    page.evaluate("repartee.talk.wire.addEventListener('lost', () => (window.losses = (window.losses ?? 0) + 1))")
+    until(page, lambda: page.evaluate("window.losses >= 2"), "two more attempts")
+    assert page.evaluate("document.activeElement.textContent") == "Try now"
+    assert page.evaluate("changes") == 0
+    server.script.farewell = None
+    page.wait_for_selector(".notice[data-trouble=full]", state="detached")
+    assert page.evaluate("document.activeElement.id") == "start"
+
+
+def test_a_note_that_is_told_again_stays_as_long_again(page: Page) -> None:
+    page.clock.install()
+    with serving(Script([Reply("as you wish", np.zeros(240, np.int16))])) as server:
+        page.goto(server.url)
+        page.evaluate("""import('/static/view/notices.js').then(({ Notices }) => {
+            window.shown = new Notices(() => {});
+            shown.note('hello');
+        })""")
+        page.clock.run_for(7000)
+        page.evaluate("shown.note('hello')")
+        page.clock.run_for(7000)
+        assert page.locator(".notice").count() == 1
+        page.clock.run_for(2000)
+        assert page.locator(".notice").count() == 0
 
 
 def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:

@@ -26,6 +26,9 @@ const PHASES = {
   speaking: "Speaking",
 };
 
+/** Phases that are heard: a screen reader would talk over them. */
+const SOUNDING = new Set(["hearing", "thinking", "speaking"]);
+
 class Page {
   constructor() {
     this._sound = this._ear = this._talk = this._transcript = null;
@@ -42,7 +45,7 @@ class Page {
       interrupt: () => this._talk?.interrupt(),
       press: () => this._talk?.press(),
       release: () => this._talk?.release(),
-      say: (text) => this._talk?.say(text) ?? false,
+      say: (text) => this._say(text),
       wished: () => this._ear?.open(),
       pushToTalk: (on) => this._talk && (this._talk.pushToTalk = on),
       volume: (loudness) => this._sound && (this._sound.output.volume = loudness),
@@ -125,8 +128,14 @@ class Page {
   // What is told ------------------------------------------------------------------------------------------------
 
   _watchEar() {
-    this._ear.addEventListener("trouble", ({ detail }) => this._notices.trouble(detail.name, detail.said));
-    this._ear.addEventListener("well", () => ["unplugged", "denied", "busy", "no-microphone"].forEach((name) => this._notices.over(name)));
+    this._ear.addEventListener("trouble", ({ detail }) => {
+      this._notices.trouble(detail.name, detail.said);
+      this._drawPhase();
+    });
+    this._ear.addEventListener("well", () => {
+      ["unplugged", "denied", "busy", "no-microphone"].forEach((name) => this._notices.over(name));
+      this._drawPhase();
+    });
     this._ear.addEventListener("devices", () => this._controls.listMicrophones(this._sound?.input.granted ?? null));
   }
 
@@ -162,8 +171,9 @@ class Page {
 
   _trouble(name, said) {
     if (name === "token") {
-      keepToken(""); // it is not the server's
-      this._askToken();
+      const refused = keptToken() && (said || "It is not the one that this server has.");
+      keepToken("");
+      this._askToken(refused);
     }
     this._notices.trouble(name, said);
   }
@@ -185,6 +195,12 @@ class Page {
 
   // What is done ------------------------------------------------------------------------------------------------
 
+  _say(text) {
+    if (this._talk?.say(text)) return true;
+    this._notices.note("Not sent: there is no connection. It stays in the box until you send it again.");
+    return false;
+  }
+
   _mute() {
     if (!this._talk) return;
     this._talk.muted = !this._talk.muted;
@@ -199,9 +215,11 @@ class Page {
     else this._start();
   }
 
-  _askToken() {
+  /** @param {string} refused why the last one was, in words; "" for none */
+  _askToken(refused = "") {
     const dialog = by("token-dialog");
     if (dialog.open) return;
+    by("token-refused").textContent = refused;
     dialog.returnValue = "";
     by("token-cancel").onclick = () => dialog.close("");
     dialog.onclose = () => {
@@ -219,10 +237,12 @@ class Page {
   _drawPhase() {
     const phase = this._phase;
     const muted = this._talk?.muted ?? false;
-    const text = muted && ["listening", "hearing"].includes(phase) ? "Muted" : PHASES[phase];
+    const unheard = muted ? "Muted" : "No microphone: you can type";
+    const text = ["listening", "hearing"].includes(phase) && (muted || !this._ear?.hears) ? unheard : PHASES[phase];
     document.body.dataset.phase = phase;
     document.body.classList.toggle("muted", muted);
     if (by("phase").textContent !== text) by("phase").textContent = text;
+    if (!SOUNDING.has(phase) && by("state").textContent !== text) by("state").textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
     const pushToTalk = this._talk?.held.wanted ?? false;
     this._controls.draw({ running: this._talk !== null || this._starting !== null, muted, pushToTalk, held: this._talk?.held.down ?? false, phase });

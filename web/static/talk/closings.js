@@ -17,6 +17,11 @@ const BY_STATUS = { 401: "token", 403: "refused", 503: "full" };
 const BY_CLOSE = { 1000: "ended", 1008: "refused", 1009: "ended", 1012: "restarting", 1013: "full" };
 const AGAIN = new Set(["lost", "full", "loading", "restarting"]);
 
+/** @param {string} code of an error event @returns {boolean} does it say why the connection ends? */
+export function isFarewell(code) {
+  return code in BY_ERROR;
+}
+
 /**
  * @param {object} ending
  * @param {number} ending.code of the close frame; 1006 for none

@@ -20,6 +20,11 @@ export class Ear extends EventTarget {
     this._watchPermission();
   }
 
+  /** @returns {boolean} is there a microphone? Also while it is asked for anew. */
+  get hears() {
+    return this._open;
+  }
+
   /** Open it, or open it again with other wishes. Never raises: what goes wrong is told. @returns {Promise<boolean>} */
   open() {
     this._opening ??= this._openAsWished().finally(() => (this._opening = null));

@@ -3,6 +3,7 @@
 import { Line } from "../sound/line.js";
 import { fromBase64, toBase64 } from "../sound/pcm.js";
 import { Turns } from "../timing/turns.js";
+import { isFarewell } from "./closings.js";
 import { Conversation } from "./conversation.js";
 import { HeldKey } from "./held-key.js";
 import { Mouth } from "./mouth.js";
@@ -73,8 +74,9 @@ export class Talk extends EventTarget {
 
   // What the person does ----------------------------------------------------------------------------------------
 
-  /** @param {string} text */
+  /** @param {string} text @returns {boolean} false where it cannot be sent now: nothing was done then */
   say(text) {
+    if (!this._ready || !this.wire.takes) return false;
     this.interrupt();
     const content = [{ type: "input_text", text }];
     const sent = this.wire.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
@@ -100,6 +102,7 @@ export class Talk extends EventTarget {
 
   /** The key is pressed. */
   press() {
+    if (this.muted && this.held.wanted) return this._tell("notice", "The microphone is muted: unmute it (M) to talk.");
     if (!this.held.press()) return;
     this.interrupt();
     this._tell("phase");
@@ -293,6 +296,6 @@ const SERVER = {
   "error": (talk, { error }) => {
     talk._awaited = false;
     if (error.code === COMMIT_EMPTY) talk._void = talk._owed;
-    if (!HARMLESS.has(error.code)) talk._tell("notice", error.code === COMMIT_EMPTY ? "No words were heard." : error.message);
+    if (!HARMLESS.has(error.code) && !isFarewell(error.code)) talk._tell("notice", error.code === COMMIT_EMPTY ? "No words were heard." : error.message);
   },
 };

@@ -42,6 +42,11 @@ export class Wire extends EventTarget {
     return this._socket?.readyState === WebSocket.OPEN;
   }
 
+  /** Can anything be sent? */
+  get takes() {
+    return this.open && this._socket.bufferedAmount <= MOST_QUEUED_BYTES;
+  }
+
   /** Connect now, also in the midst of waiting for the next attempt. */
   connect() {
     this.close();
@@ -80,7 +85,7 @@ export class Wire extends EventTarget {
    * @returns {boolean} false where it could not be sent: no connection, or one that takes nothing
    */
   send(event) {
-    if (!this.open || this._socket.bufferedAmount > MOST_QUEUED_BYTES) return false;
+    if (!this.takes) return false;
     const text = JSON.stringify(event);
     this._socket.send(text);
     this._sent += text.length;

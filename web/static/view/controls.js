@@ -43,6 +43,7 @@ export class Controls {
     by("mute").title = muted ? "Unmute (M)" : "Mute (M)";
     by("hold").hidden = !(running && pushToTalk);
     by("hold").classList.toggle("held", held);
+    by("hold").setAttribute("aria-pressed", String(held));
   }
 
   /** @param {MediaTrackSettings | null} granted what the browser does of what was asked */
@@ -77,6 +78,11 @@ export class Controls {
     by("hold").onpointerdown = (event) => {
       by("hold").setPointerCapture(event.pointerId);
       press();
+    };
+    by("hold").onclick = ({ detail }) => {
+      if (detail) return; // of a pointer: that was heard of already
+      if (by("hold").classList.contains("held")) release();
+      else press();
     };
     by("hold").onpointerup = by("hold").onpointercancel = release;
     by("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch is no request for a menu

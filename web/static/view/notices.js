@@ -12,6 +12,7 @@ export class Notices {
   constructor(act) {
     this._act = act;
     this._shown = new Map();
+    this._timers = new WeakMap();
   }
 
   /**
@@ -30,11 +31,15 @@ export class Notices {
   note(text) {
     const key = `note ${text}`;
     this._show(key, "note", [make("span", { text })]);
-    setTimeout(() => this.over(key), NOTICE_STAYS_MS);
+    const shown = this._shown.get(key);
+    clearTimeout(this._timers.get(shown));
+    this._timers.set(shown, setTimeout(() => this._shown.get(key) === shown && this.over(key), NOTICE_STAYS_MS));
   }
 
   over(name) {
-    this._shown.get(name)?.remove();
+    const shown = this._shown.get(name);
+    if (shown?.contains(document.activeElement)) by("start").focus(); // not to the top of the page
+    shown?.remove();
     this._shown.delete(name);
   }
 
@@ -44,10 +49,15 @@ export class Notices {
   }
 
   _show(key, kind, texts, action) {
-    this.over(key);
+    const told = make("p", {}, ...texts);
+    const shown = this._shown.get(key)?.querySelector("p");
+    if (shown) { // its button keeps the focus, and it is read aloud again only where it says something else
+      if (shown.textContent !== told.textContent) shown.replaceWith(told);
+      return;
+    }
     const away = make("button", { type: "button", class: "quiet icon small", "aria-label": "Put this notice away", text: "×" });
     away.onclick = () => this.over(key);
-    const notice = make("div", { class: `notice ${kind}`, "data-trouble": key }, make("p", {}, ...texts));
+    const notice = make("div", { class: `notice ${kind}`, "data-trouble": key }, told);
     if (action) {
       const button = make("button", { type: "button", class: "small", text: ACTIONS[action] });
       button.onclick = () => this._act(action);
