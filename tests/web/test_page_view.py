@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from page_browser import chromium
+from page_browser import chromium, until
 from playwright.sync_api import Browser, Page
 from scripted_server import Reply, Script, Server, serving
 
@@ -107,6 +107,42 @@ def test_small_print_can_be_read(page: Page, scheme: Literal["dark", "light"]) -
     page.wait_for_selector(".item.assistant")
     for selector in (".stage .name", ".stage .ms", ".band span", ".ticks span", ".item .note", ".item .who"):
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+
+
+def test_the_conversation_is_followed_when_the_window_shrinks(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    started(page)
+    page.evaluate("""() => { for (let n = 0; n < 30; n++) repartee.talk.wire.dispatchEvent(new CustomEvent("event", {
+        detail: { type: "conversation.item.added", item: { id: `u${n}`, role: "user",
+            content: [{ type: "input_text", text: `سؤال ${n}` }] } } })); }""")
+    gap = "transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight"
+    until(page, lambda: page.evaluate(gap) < 2, "the end")
+    page.set_viewport_size({"width": 1280, "height": 700})
+    until(page, lambda: page.evaluate(gap) < 2, "the end again", 5)
+    page.evaluate("transcript.scrollTop = 0")
+    page.set_viewport_size({"width": 1280, "height": 750})
+    page.wait_for_timeout(200)
+    assert page.evaluate("transcript.scrollTop") == 0  # who reads above is left there
+    assert page.evaluate("getComputedStyle(document.querySelector('.item .text')).direction") == "rtl"
+
+
+def test_a_conversation_that_is_over_leaves_nothing_in_the_browser(page: Page) -> None:
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def handlers() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+        return float(metrics["AudioHandlers"])
+
+    counts = []
+    for _ in range(4):
+        started(page)
+        page.click("#start")
+        page.wait_for_selector("body[data-phase=idle]")
+        page.wait_for_timeout(300)
+        counts.append(handlers())
+    assert counts[-1] <= counts[1]
 
 
 def test_switches_are_seen_in_the_persons_own_colours(page: Page) -> None:

@@ -31,7 +31,8 @@ const SOUNDING = new Set(["hearing", "thinking", "speaking"]);
 
 class Page {
   constructor() {
-    this._sound = this._ear = this._talk = this._transcript = null;
+    this._sound = this._ear = this._talk = null;
+    this._transcript = new Transcript();
     this._starting = null; // something of its own for every start
     this._turns = new Turns();
     this._notices = new Notices((action) => this._act(action));
@@ -107,7 +108,7 @@ class Page {
     this._turns.forget();
     this._talk = new Talk(this._sound, wire, this._turns);
     this._talk.held.wanted = preferences().pushToTalk;
-    this._transcript = new Transcript(this._talk.conversation);
+    this._transcript.begin(this._talk.conversation);
     this._you.clear();
     this._reply.clear();
     this._watchTalk(this._talk);

@@ -86,6 +86,16 @@ export default () => run({
     player.end("b");
     same(of(rendered(player, 20, {}, 21000).told, "finished").length, 1);
   },
+  "sound that breaks off and goes on makes no click"() {
+    const player = new Player(48000);
+    const low = Float32Array.from({ length: 24000 }, (_, n) => 0.5 * Math.cos((2 * Math.PI * 100 * n) / 24000));
+    player.push("a", toInt16(low.subarray(0, 12030)));
+    const { out, told } = rendered(player, 500, { 300: () => player.push("a", toInt16(low.subarray(12030))) });
+    same(of(told, "underrun").length, 1);
+    const steps = Array.from(out.slice(1000, 60000), (value, n) => Math.abs(value - out[1000 + n - 1]));
+    near(Math.max(...steps), 0, 0.012); // of the tone alone 0.0065
+    same(Math.max(...out.slice(27000, 300 * 128).map(Math.abs)), 0);
+  },
   "the end of a reply is no underrun, however late it is told"() {
     const player = new Player(48000);
     player.push("a", SOUND.slice(0, 2400));

@@ -68,6 +68,12 @@ export class AudioIn extends EventTarget {
     this._giveBack();
   }
 
+  /** Nothing more is listened to. */
+  end() {
+    this.close();
+    this.node.port.postMessage("end");
+  }
+
   _giveBack() {
     this._source?.disconnect();
     if (this._stream) stop(this._stream);

@@ -93,6 +93,7 @@ export class AudioOut extends EventTarget {
 
   close() {
     clearInterval(this._looking);
+    this._player.port.postMessage({ type: "close" });
     this._player.disconnect();
     this.node.disconnect();
   }

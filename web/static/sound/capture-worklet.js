@@ -9,14 +9,16 @@ class CaptureProcessor extends AudioWorkletProcessor {
     super();
     this._capture = new Capture(sampleRate);
     this._mono = new Float32Array(QUANTUM);
+    this._goesOn = true;
+    this.port.onmessage = () => (this._goesOn = false);
   }
 
   process([channels]) {
-    if (!channels.length) return true; // nothing connected: the next block begins a new stream
+    if (!channels.length) return this._goesOn; // nothing connected: the next block begins a new stream
     for (const chunk of this._capture.take(currentFrame, this._mixed(channels))) {
       this.port.postMessage(chunk, [chunk.pcm.buffer]);
     }
-    return true;
+    return this._goesOn;
   }
 
   _mixed(channels) {

@@ -9,6 +9,7 @@ class PlayerProcessor extends AudioWorkletProcessor {
     super();
     this._player = new Player(sampleRate);
     this._blocks = 0;
+    this._goesOn = true;
     this.port.onmessage = ({ data }) => this._do(data);
   }
 
@@ -19,7 +20,7 @@ class PlayerProcessor extends AudioWorkletProcessor {
       const frame = currentFrame + out.length;
       this.port.postMessage({ type: "progress", ...position, frame, level: this._player.level });
     }
-    return true;
+    return this._goesOn;
   }
 
   _do(order) {
@@ -27,6 +28,7 @@ class PlayerProcessor extends AudioWorkletProcessor {
       this.port.postMessage({ type: "dropped", reply: order.reply, samples: order.pcm.length });
     } else if (order.type === "end") this._player.end(order.reply);
     else if (order.type === "forget") this._player.forget();
+    else if (order.type === "close") this._goesOn = false;
     else if (order.type === "duck") this._player.duck(order.on);
     else if (order.type === "flush") {
       this.port.postMessage({ type: "flushed", cut: this._player.flush(), frame: currentFrame });

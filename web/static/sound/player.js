@@ -36,6 +36,8 @@ export class Player {
     this._replies = [];
     this._closed = null; // the reply that was flushed last: what still comes of it is dropped
     this._cushionMs = 0;
+    this._fade = Math.round((FADE_MS * rateHz) / 1000);
+    this._last = 0; // sample that was rendered last, before any duck
     this._tail = new Float32Array(0);
     this._gain = 1;
     this._gainTarget = 1;
@@ -87,7 +89,7 @@ export class Player {
     const cut = this.position;
     const reply = this._replies[0];
     if (reply?.playing) {
-      const tail = new Float32Array(Math.round((FADE_MS * this._rateHz) / 1000));
+      const tail = new Float32Array(this._fade);
       const n = this._produce(reply, tail, 0);
       for (let k = 0; k < n; k++) tail[k] *= 1 - k / n;
       this._tail = tail.subarray(0, n);
@@ -122,10 +124,15 @@ export class Player {
     while (at < out.length && this._replies.length) {
       const reply = this._replies[0];
       if (!reply.playing && !this._begin(reply, frame + at, told)) break;
-      at += this._produce(reply, out, at);
+      const rendered = this._produce(reply, out, at);
+      this._fadeIn(reply, out, at, rendered);
+      at += rendered;
       this._tellAudible(reply, told);
       if (reply.ended && reply.at >= reply.end) this._finish(reply, frame + at, told);
-      else if (at < out.length) reply.playing = false; // dry
+      else if (at < out.length) {
+        reply.playing = false; // dry
+        at += this._fadeOut(out, at);
+      }
     }
     this._ramp(out);
     this.level = levelDbfs(out);
@@ -135,7 +142,7 @@ export class Player {
   _open(id) {
     return {
       id, start: this._written, end: this._written, at: this._written, phase: 0, ended: false, playing: false,
-      onset: new OnsetFinder(WIRE_RATE_HZ), audible: false, runs: [], underruns: 0,
+      onset: new OnsetFinder(WIRE_RATE_HZ), audible: false, runs: [], underruns: 0, faded: this._fade,
     };
   }
 
@@ -148,6 +155,7 @@ export class Player {
     const sample = this._sampleOf(reply);
     if (again && reply.end - reply.at > this._kernel.half) { // else only its last bit was held back
       reply.underruns++;
+      reply.faded = 0;
       this._cushionMs = cushionMs;
       told.push({ type: "underrun", reply: reply.id, frame, sample });
     }
@@ -196,6 +204,21 @@ export class Player {
       reply.phase %= phases;
     }
     return k - at;
+  }
+
+  /** The sound broke off: from its last sample to silence without a click. */
+  _fadeOut(out, at) {
+    const tail = Float32Array.from({ length: this._fade }, (_, k) => this._last * (1 - (k + 1) / this._fade));
+    const n = Math.min(tail.length, out.length - at);
+    out.set(tail.subarray(0, n), at);
+    this._tail = tail.subarray(n);
+    return n;
+  }
+
+  /** It goes on after it broke off. */
+  _fadeIn(reply, out, at, rendered) {
+    if (rendered) this._last = out[at + rendered - 1];
+    for (let k = at; k < at + rendered && reply.faded < this._fade; k++) out[k] *= reply.faded++ / this._fade;
   }
 
   _ramp(out) {

@@ -3,6 +3,8 @@
 import { AudioIn } from "./audio-in.js";
 import { AudioOut } from "./audio-out.js";
 
+const LAST_BLOCK_MS = 200; // a processor that has not ended by itself keeps its closed context in Chromium's memory
+
 /** What runs in the audio thread could not be fetched. */
 export class Unreachable extends Error {}
 
@@ -46,8 +48,9 @@ export class Sound extends EventTarget {
 
   async close() {
     this.context.onstatechange = null;
-    this.input.close();
+    this.input.end();
     this.output.close();
+    await new Promise((done) => setTimeout(done, LAST_BLOCK_MS));
     await this.context.close();
   }
 }

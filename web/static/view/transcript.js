@@ -3,8 +3,22 @@
 import { by, make } from "./page.js";
 
 export class Transcript {
+  constructor() {
+    this._follows = true; // its end is in sight; who has scrolled up to read is left there
+    this._height = 0; // pixels
+    const list = by("transcript");
+    list.onscroll = () => {
+      if (list.clientHeight !== this._height) return; // the window did it
+      this._follows = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+    };
+    new ResizeObserver(() => {
+      this._height = list.clientHeight;
+      this._follow();
+    }).observe(list);
+  }
+
   /** @param {import("../talk/conversation.js").Conversation} conversation */
-  constructor(conversation) {
+  begin(conversation) {
     this._conversation = conversation;
     /** @type {Map<import("../talk/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, told: boolean}>} */
     this._lines = new Map();
@@ -14,8 +28,6 @@ export class Transcript {
 
   /** Draw what has changed. */
   draw() {
-    const list = by("transcript");
-    const low = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
     for (const item of this._conversation.changed) {
       if (this._conversation.items.includes(item)) this._item(item);
       else {
@@ -25,7 +37,11 @@ export class Transcript {
     }
     this._conversation.changed.clear();
     by("empty").hidden = this._conversation.items.length > 0;
-    if (low) list.scrollTop = list.scrollHeight; // who has scrolled up to read is left there
+    this._follow();
+  }
+
+  _follow() {
+    if (this._follows) by("transcript").scrollTop = by("transcript").scrollHeight;
   }
 
   _item(item) {
@@ -39,7 +55,7 @@ export class Transcript {
 
   _new(item) {
     const who = make("span", { class: "who", text: { user: "You", assistant: "Repartee", call: "Called" }[item.role] });
-    const parts = { line: make("li"), text: make("p", { class: "text" }), note: make("span", { class: "note" }), told: false };
+    const parts = { line: make("li"), text: make("p", { class: "text", dir: "auto" }), note: make("span", { class: "note" }), told: false };
     parts.line.append(who, parts.text, parts.note);
     const at = this._conversation.items.indexOf(item);
     const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find(Boolean);
