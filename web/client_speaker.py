@@ -1,7 +1,7 @@
 """A client's loudspeaker: sound is sent ahead of real time within a bound, and heard when the client plays it.
 
-What was heard is what the client reports. One that never reports is taken to play at once and in real time; so is one
-that said it would and does not.
+What was heard is what the client reports, and between two reports what it plays in real time. One that never reports is
+taken to play at once and in real time; so is one that said it would and does not.
 """
 
 import asyncio
@@ -23,6 +23,9 @@ heard yet. What an interruption leaves of a reply is reckoned when it happens, a
 SILENT_CLIENT_S = 2.0
 """A client that promised reports and gave none for so long is taken for one that gives none."""
 
+BETWEEN_REPORTS_S = 0.3
+"""They come about every 100 ms: once two are missing, nothing more is taken for heard until the next one."""
+
 AWAY_TICK_S = 1.0
 """While the client is away the conversation is told so often that the reply has not got stuck: it waits."""
 
@@ -37,7 +40,8 @@ class _Playing:
     anchor: int = 0  # at `anchor_s` this sample was heard
     anchor_s: float | None = None  # None: nothing is heard yet
     first_sent_s: float = 0.0
-    reported: bool = False
+    reported: int | None = None  # by the client, most lately
+    standing: bool = False  # it had not gone on since the report before
     ended: bool = False
     finished: bool = False
     ducked: bool = False
@@ -45,13 +49,22 @@ class _Playing:
 
     def heard(self, now_s: float) -> int:
         """How much was played by now, as far as is known."""
-        if self.anchor_s is None:
-            return self.anchor
-        return min(self.sent, self.anchor + max(0, int((now_s - self.anchor_s) * REPLY_RATE_HZ)))
+        run_s = self._run_s(now_s)
+        if self.reported is not None:
+            most_s = 0.0 if self.standing else BETWEEN_REPORTS_S
+            run_s = max(min(run_s, most_s), run_s - SILENT_CLIENT_S)
+        return min(self.sent, self.anchor + int(run_s * REPLY_RATE_HZ))
+
+    def expected(self, now_s: float) -> int:
+        """How much was played by now if it plays and its reports are only late."""
+        return min(self.sent, self.anchor + int(self._run_s(now_s) * REPLY_RATE_HZ))
 
     def leaves_at_s(self, sample: int) -> float:
         """When this sample was or will be heard."""
         return (self.anchor_s or 0.0) + (sample - self.anchor) / REPLY_RATE_HZ
+
+    def _run_s(self, now_s: float) -> float:
+        return 0.0 if self.anchor_s is None else max(0.0, now_s - self.anchor_s)
 
 
 class ClientSpeaker:
@@ -171,11 +184,11 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return  # of one that is over
-        playing.reported = True
-        playing.anchor = min(max(playing.told, reply_samples_of_ms(played_ms)), playing.sent)
-        playing.anchor_s = _loop_s()
+        position, before = min(reply_samples_of_ms(played_ms), playing.sent), playing.reported
+        playing.reported, playing.standing = position, before is not None and position <= before
+        playing.anchor, playing.anchor_s = position, _loop_s()
         if finished and playing.ended:
-            playing.sent = playing.anchor
+            playing.sent = playing.anchor = max(playing.told, position)
         self._changed.set()
         self._tell(playing, playing.anchor_s)
 
@@ -201,6 +214,7 @@ class ClientSpeaker:
         resent = max(first, min(received, playing.sent))
         if playing.anchor_s is not None:  # of what did not reach it nothing was heard
             playing.anchor, playing.anchor_s = min(playing.heard(now_s), resent), now_s
+            playing.standing = False
         playing.first_sent_s = now_s
         for start, pcm in playing.kept:
             if start + len(pcm) > resent:
@@ -220,7 +234,7 @@ class ClientSpeaker:
         """How long to wait before so many more samples may be sent; they may once nothing else is left to play."""
         if self._gone_s is not None:
             return AWAY_TICK_S
-        unheard = playing.sent - playing.heard(_loop_s())
+        unheard = playing.sent - playing.expected(_loop_s())
         if unheard == 0 or unheard + samples <= self._ahead_samples:
             return 0.0
         return max(TICK_S / 4, (unheard + samples - self._ahead_samples) / REPLY_RATE_HZ)
@@ -232,6 +246,7 @@ class ClientSpeaker:
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
             self._tell(playing, now_s)
             playing.anchor, playing.anchor_s = playing.sent, now_s  # it begins, or begins again, with this piece
+            playing.standing = False
         self.send(playing.key, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)

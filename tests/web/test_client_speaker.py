@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from virtual_time import run_virtual
 
 from audio.units import Pcm, ReplySamples
-from web.client_speaker import PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
+from web.client_speaker import BETWEEN_REPORTS_S, PIECE_SAMPLES, SILENT_CLIENT_S, ClientSpeaker
 
 REPLY = "reply"
 AHEAD_MS = 1000
@@ -280,6 +280,46 @@ def test_between_reports_a_silence_at_the_client_is_not_taken_for_heard() -> Non
         assert client.speaker.close(REPLY) == heard(400)
 
     perform(scene, trusted=True)
+
+
+@pytest.mark.parametrize("every_ms", [90, 100, 250])
+@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
+def test_a_client_that_stands_still_and_says_so_is_believed(stands_at_ms: int, every_ms: int) -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 3000))
+            for at_ms in range(0, stands_at_ms + 2000, every_ms):
+                await client.report(50 + at_ms, min(at_ms, stands_at_ms))
+            believed_ms = client.speaker.close(REPLY) / 24
+            assert stands_at_ms <= believed_ms <= stands_at_ms + every_ms
+
+    client = perform(scene, trusted=True)
+    assert client.finished_at_ms == []
+    assert client.sent_ms <= stands_at_ms + AHEAD_MS + every_ms
+
+
+def test_a_client_that_stood_still_and_goes_on_is_heard_again() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 1500))
+            for at_ms in range(0, 2600, 100):
+                await client.report(at_ms, min(at_ms, 500) if at_ms < 1500 else at_ms - 1000)
+
+    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
+
+
+def test_a_client_whose_reports_cease_is_heard_no_further_until_it_counts_as_silent() -> None:
+    async def scene(client: Client) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(play(client, 3000))
+            await client.report(100, 0)
+            await client.report(200, 100)
+            await client.at(200 + SILENT_CLIENT_S * 1000)
+            assert client.told_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
+            assert client.sent_ms > 2500  # it may well play on
+        await client.at(6000)
+
+    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)]
 
 
 def test_a_client_that_broke_its_promise_is_taken_to_play_at_once() -> None:
