@@ -16,8 +16,14 @@ _REPLACEMENT = "\ufffd"
 # no UTF-8 form and private characters no sound. One blank for each: offsets stay those of the caller's text.
 _UNSPEAKABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff]")
 
-# Where a long text may be cut, best first: after a sentence, after a clause, between words.
-_CUTS = (re.compile(r"[.!?…。！？]['\")\]»”’]*\s+"), re.compile(r"[,;:–—،、，；：]\s*"), re.compile(r"\s+"))
+# Where a long text may be cut, best first: after a sentence, after a clause, between words, and only then between two
+# digits, where "15:30", "1.234,56" and "12 500" are one thing each.
+_CUTS = (
+    re.compile(r"[.!?…。！？]['\")\]»”’]*\s+"),
+    re.compile(r"[,;:–]\s+|[—،、，；：](?!(?<=\d.)\d)\s*"),
+    re.compile(r"(?<![\s\d])\s+|\s+(?![\s\d])"),
+    re.compile(r"\s+"),
+)
 
 _CLOSING = "'\")]}»”’›"
 _SENTENCE_ENDS = ".!?…。！？؟।"
@@ -81,8 +87,8 @@ def _cut(text: str, start: int) -> int:
         return len(text)
     for cut in _CUTS:
         # The first half stays: a piece of two words would sound chopped.
-        ends = [match.end() for match in cut.finditer(text, start + PIECE_CHARS // 2, limit)]
-        if ends:
+        found = cut.finditer(text, start + PIECE_CHARS // 2, limit + 1)
+        if ends := [match.end() for match in found if match.end() <= limit]:
             return ends[-1]
     return limit
 

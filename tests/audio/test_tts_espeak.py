@@ -127,6 +127,22 @@ class TestText:
         assert cut[2].text == word
         assert [len(piece.text) for piece in cut[3:]] == [PIECE_CHARS, PIECE_CHARS, 100]
 
+    @pytest.mark.parametrize("before", range(92, 104))
+    @pytest.mark.parametrize(
+        "whole", ["15:30", "1.234,56", "1,234,567", "12 500", "12\u202f500", "10–20", "1990—1995", "١،٥", "３：０"]
+    )
+    def test_no_number_and_no_time_is_cut(self, whole: str, before: int) -> None:
+        text = "x" * before + " " + "x" * 91 + " " + whole + " " + "x" * 50
+        assert any(whole in piece.text for piece in pieces(text))
+
+    def test_a_clause_ends_with_a_mark_and_a_blank_or_a_mark_that_needs_none(self) -> None:
+        for mark in (", ", "; ", ": ", " – ", "—", " — ", "، ", "、", "，", "；", "："):
+            first = "x" * 60 + " " + "x" * 60 + mark
+            assert pieces(first + "x y " * 30)[0].text == first
+
+    def test_digits_alone_are_cut_between_them(self) -> None:
+        assert [len(piece.text) for piece in pieces("1 2 " * 75)] == [200, 100]
+
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [("So.", True), ('"So?" ', True), ("So…)", True), ("好。", True), ("So,", False), ("So", False), ("", False)],
