@@ -4,7 +4,6 @@ The recognizer may die, hang or break its promises at any moment. Then it is loa
 on, and what is being said meanwhile is not lost as long as it is in the ring.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ from audio.errors import SttError
 from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import Hearing, SegmentId, Transcriber, Words
+from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 
 RING_S = 5.0
@@ -71,7 +71,7 @@ class Ears:
         Within the time limit.
         """
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with time_limit(self.timeout_s):
                 await self.restarting.works.wait()
                 if self._hearing is not None and self._hearing.segment == segment:
                     return await self._hearing.words(speech_end, early=early)

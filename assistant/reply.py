@@ -24,6 +24,7 @@ from assistant.turn_events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified
 from audio.speaker import Speaker
+from audio.time_limit import time_limit
 from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
@@ -305,7 +306,7 @@ class Reply:
 
     async def _next_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         try:
-            async with asyncio.timeout(self.voice_timeout_s):
+            async with time_limit(self.voice_timeout_s):
                 await self.voice_works.wait()
                 return await anext(chunks, None)
         except TimeoutError as error:

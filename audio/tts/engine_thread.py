@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from audio.errors import TtsError
+from audio.time_limit import time_limit
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -130,7 +131,7 @@ class Lane(Generic[T]):
 
     async def next(self, timeout_s: float) -> T | None:
         """The next item, None at the end. Raises TtsError, TimeoutError."""
-        async with asyncio.timeout(timeout_s):
+        async with time_limit(timeout_s):
             item = await self._items.get()
         if isinstance(item, TtsError):
             raise item

@@ -465,6 +465,16 @@ class TestHang:
 
         asyncio.run(hung())
 
+    def test_it_does_not_hang_where_only_the_loop_stood_still(self) -> None:
+        async def stalled() -> None:
+            voice = EspeakVoice(timeout_s=1.0)
+            await voice.load()
+            asyncio.get_running_loop().call_soon(time.sleep, 1.3)
+            check_unit("Hello there.", await said(voice, "Hello there."))
+            assert not SHARED.worker().gave_up
+
+        asyncio.run(stalled())
+
     def test_a_full_worker_says_so(self) -> None:
         async def crowded() -> None:
             voice = await loaded()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -303,6 +304,16 @@ class TestEnds:
             asyncio.run(hung())
         finally:
             released.set()
+
+    def test_no_unit_is_lost_where_only_the_loop_stood_still(self, tones: str) -> None:
+        async def stalled() -> None:
+            voice = PiperTts(tones, timeout_s=1.0)
+            await voice.load()
+            asyncio.get_running_loop().call_soon(time.sleep, 1.3)
+            assert await said(voice, "Hello.")
+            await voice.aclose()
+
+        asyncio.run(stalled())
 
     def test_closing_the_voice_ends_its_units_with_an_error(self, tones: str) -> None:
         async def closed() -> None:

@@ -1,0 +1,73 @@
+"""Limits on engines, beside a loop that stands still; in virtual time."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from virtual_time import VirtualLoop, run_virtual
+
+from audio.time_limit import time_limit
+
+LIMIT_S = 3.0
+
+
+def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
+    """Whether the answer came, and how long it took. The loop stands still from 1 s on."""
+
+    async def main() -> tuple[bool, float]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        began_s, answer = loop.time(), asyncio.Event()
+        loop.call_at(began_s + 1, loop.stall, stall_s)
+        if answer_s is not None:
+            loop.call_at(began_s + answer_s, answer.set)
+        with suppress(TimeoutError):
+            async with time_limit(LIMIT_S):
+                await answer.wait()
+        after_s = loop.time() - began_s
+        await asyncio.sleep(5 * LIMIT_S)  # no timer is left that hits whoever goes on
+        return answer.is_set(), after_s
+
+    return run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    ("stall_s", "answer_s", "after_s"),
+    [
+        (0, 2.9, 2.9),
+        (2.5, 3.0, 3.5),
+        (2.5, 3.4, 3.5),  # all three are ready when the loop comes back
+        (9.0, 2.0, 10.0),
+        (9.0, 12.9, 12.9),  # the engine stood still too
+        (2.5, 3.9, 3.9),
+    ],
+)
+def test_an_answer_counts_that_was_late_no_more_than_the_loop(stall_s: float, answer_s: float, after_s: float) -> None:
+    came, came_after_s = waited(stall_s, answer_s)
+    assert came
+    assert came_after_s == pytest.approx(after_s)
+
+
+@pytest.mark.parametrize(
+    ("stall_s", "after_s"),
+    [(0, 3.0), (1.5, 3.0), (2.5, 4.0), (9.0, 13.0)],
+)
+def test_without_an_answer_it_ends_though_the_loop_stood_still(stall_s: float, after_s: float) -> None:
+    came, ended_after_s = waited(stall_s, None)
+    assert not came
+    assert ended_after_s == pytest.approx(after_s)
+
+
+def test_whoever_is_cancelled_is_not_told_of_a_limit() -> None:
+    async def main() -> None:
+        async def wait() -> None:
+            async with time_limit(LIMIT_S):
+                await asyncio.Event().wait()
+
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(wait())
+            await asyncio.sleep(1)
+            waiting.cancel()
+        assert waiting.cancelled()
+
+    run_virtual(main())
