@@ -1,7 +1,9 @@
 """Reading recordings: any rate, any channels, any format that libsndfile knows."""
 
+import io
 import logging
 from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,6 +21,8 @@ _LEAST_HZ, _MOST_HZ = 4_000, 384_000
 _COUNT_BLOCK = 1024
 _OGG_PAGE_BYTES = 65_307  # the longest there is
 _NO_LENGTH = 0xFFFF_FFFF  # what a program that writes into a pipe puts for the length it does not know
+_NO_LENGTHS = frozenset({_NO_LENGTH, 0x8000_0000, 0x7FFF_F000})  # likewise: ffmpeg, arecord, sox
+_MOST_CHUNKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Recording:
         channels: How many.
         samples: Samples per channel that can really be read; never 0.
         duration_s: The same in seconds.
-        warning: One sentence for the user where the file is cut off, else None.
+        warning: One sentence for the user where the file is cut off or was never finished, else None.
     """
 
     path: Path
@@ -74,7 +78,7 @@ class Recording:
 def open_recording(path: str | PathLike[str]) -> Recording:
     """Look at a recording and say what it is; its sound is read later.
 
-    A file that is cut off is taken as far as it can be read, with a warning.
+    A file that is cut off, or whose header was never completed, is taken as far as it can be read, with a warning.
 
     Raises:
         AudioFileError: It is missing, not a file, not allowed, empty, not audio, without samples, or of a rate
@@ -96,6 +100,11 @@ def open_recording(path: str | PathLike[str]) -> Recording:
     if samples < declared:
         warning = (
             f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
+        )
+    elif _unfinished_at(path) is not None:
+        warning = (
+            f"{path} was never finished, its header has no length: all {samples / rate_hz:.1f} s to its end are read; "
+            "record it again if more was said."
         )
     elif _is_cut_off(path):
         warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if the rest matters."
@@ -120,9 +129,35 @@ def _check_bytes(path: Path) -> None:
         raise AudioFileError(f"{path} cannot be read ({error}); check the name and the disk.") from error
 
 
-def _opened(path: Path) -> soundfile.SoundFile:
+class _Unfinished:
+    """A WAV file that reads as if its program had written into a pipe: `length_at` in its header is no length."""
+
+    def __init__(self, file: io.BufferedReader, length_at: int) -> None:
+        self.seek, self.tell = file.seek, file.tell
+        self._file = file
+        self._length_at = length_at
+
+    def read(self, count: int) -> bytes:
+        begin = self.tell()
+        read = bytearray(self._file.read(count))
+        for at in range(max(begin, self._length_at), min(begin + len(read), self._length_at + 4)):
+            read[at - begin] = 0xFF
+        return bytes(read)
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[soundfile.SoundFile]:
+    with ExitStack() as stack:
+        source: Path | _Unfinished = path
+        with suppress(OSError):  # what is wrong with it, libsndfile finds too
+            if (length_at := _unfinished_at(path)) is not None:
+                source = _Unfinished(stack.enter_context(path.open("rb")), length_at)
+        yield stack.enter_context(_sound_file(path, source))
+
+
+def _sound_file(path: Path, source: Path | _Unfinished) -> soundfile.SoundFile:
     try:
-        return soundfile.SoundFile(path)
+        return soundfile.SoundFile(source)
     except (soundfile.LibsndfileError, TypeError) as error:
         # TypeError: soundfile takes *.raw for headerless sound and asks for its rate.
         raise AudioFileError(
@@ -165,8 +200,9 @@ def _is_cut_off(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(8)
         if head[:4] == b"RIFF":
-            declared = int.from_bytes(head[4:], "little")
-            return declared != _NO_LENGTH and declared + 8 > size
+            declared, found = _number(head[4:]), _sound_chunk(file)
+            unknown = declared == _NO_LENGTH or (found is not None and found[1] in _NO_LENGTHS)
+            return not unknown and declared + 8 > size
         if head[:4] == b"OggS":
             file.seek(max(0, size - _OGG_PAGE_BYTES))
             tail = file.read()
@@ -174,3 +210,37 @@ def _is_cut_off(path: Path) -> bool:
             flags = tail[last_page + 5 : last_page + 6]
             return last_page < 0 or not flags or not flags[0] & 4  # 4: end of stream (RFC 3533, section 6)
     return False
+
+
+def _unfinished_at(path: Path) -> int | None:
+    """Where a WAV file has no length of its sound though some follows: its program ended before it could write one.
+
+    A file that really has no sound says itself how long it is.
+    """
+    with path.open("rb") as file:
+        head = file.read(8)
+        found = _sound_chunk(file) if head[:4] == b"RIFF" else None
+    if found is None:
+        return None
+    length_at, length = found
+    sound_at = length_at + 4
+    return length_at if length == 0 and _number(head[4:]) + 8 <= sound_at < path.stat().st_size else None
+
+
+def _sound_chunk(file: io.BufferedReader) -> tuple[int, int] | None:
+    """Where the length of a WAV file's sound stands, and what it is; None where there is no sound."""
+    at = 12
+    for _ in range(_MOST_CHUNKS):
+        file.seek(at)
+        head = file.read(8)
+        if len(head) < 8:
+            return None
+        length = _number(head[4:])
+        if head[:4] == b"data":
+            return at + 4, length
+        at += 8 + length + length % 2
+    return None
+
+
+def _number(little: bytes) -> int:
+    return int.from_bytes(little, "little")

@@ -162,15 +162,60 @@ def test_cut_off(tmp_path: Path, name: str, subtype: str) -> None:
         assert np.abs(out[:, 0] - noise[: len(out)] * 32_768).max() <= 1
 
 
-def test_a_length_nobody_knew_is_no_damage(tmp_path: Path) -> None:
-    path = tmp_path / "piped.wav"
+def with_lengths(path: Path, riff: int, data: int) -> None:
+    """A second of sound whose header has these lengths."""
     soundfile.write(path, tone(16_000, 1.0), 16_000, subtype="PCM_16")
     content = bytearray(path.read_bytes())
-    content[4:8] = content[40:44] = b"\xff" * 4
+    content[4:8], content[40:44] = riff.to_bytes(4, "little"), data.to_bytes(4, "little")
     path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("riff", "data"),
+    [
+        (0xFFFF_FFFF, 0xFFFF_FFFF),
+        (0xFFFF_FFFF, 0xFFFF_FFDB),
+        (0x7FFF_F024, 0x7FFF_F000),
+        (0x8000_0024, 0x8000_0000),
+    ],
+)
+def test_a_length_nobody_knew_is_no_damage(tmp_path: Path, riff: int, data: int) -> None:
+    path = tmp_path / "piped.wav"
+    with_lengths(path, riff, data)
     recording = open_recording(path)
     assert recording.samples == 16_000
     assert recording.warning is None
+
+
+@pytest.mark.parametrize("riff", [0, 8, 36])
+def test_a_header_that_was_never_completed_hides_no_sound(tmp_path: Path, riff: int) -> None:
+    path = tmp_path / "killed.wav"
+    with_lengths(path, riff, 0)
+    recording = open_recording(path)
+    assert recording.warning is not None
+    assert str(path) in recording.warning
+    assert "never finished" in recording.warning
+    assert "1.0 s" in recording.warning
+    out = whole(recording, 777)
+    assert len(out) == recording.samples == 16_000
+    assert np.abs(out - tone(16_000, 1.0) * 32_768).max() <= 1
+
+
+def test_a_file_that_is_gone_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    with_lengths(path, 0, 0)
+    recording = open_recording(path)
+    path.unlink()
+    with pytest.raises(AudioFileError):
+        whole(recording)
+
+
+def test_what_follows_an_empty_recording_is_no_sound(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    with_lengths(path, 36 + 8 + 32_000, 0)
+    content = path.read_bytes()
+    path.write_bytes(content[:44] + b"LIST" + (32_000).to_bytes(4, "little") + content[44:])
+    assert "no samples" in refused(path)
 
 
 def test_floats_that_are_no_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
