@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from math import exp, log
+from math import exp, isnan, log
 from typing import Protocol
 
 from assistant.turn_end.priors import PAUSE_FROM_MS, Expected, PauseHabits, answer_shift
@@ -93,10 +93,12 @@ class LinearModel:
     bias: float
 
     def logit(self, features: Mapping[str, float]) -> float:
-        """Of one moment. A feature further than three deviations from its mean counts as three."""
+        """Of one moment. A feature further than three deviations from its mean counts as three; NaN says nothing."""
         total = self.bias
         for name, mean, deviation, weight in zip(self.names, self.mean, self.deviation, self.weights, strict=True):
             scaled = (features[name] - mean) / deviation
+            if isnan(scaled):
+                continue
             total += weight * min(max(scaled, -_MOST_DEVIATIONS), _MOST_DEVIATIONS)
         return total
 

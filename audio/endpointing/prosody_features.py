@@ -28,7 +28,7 @@ class Prosody:
     Attributes:
         pitch_end_st: The last voiced 80 ms against the speaker's median, in semitones; 0 where unvoiced.
         pitch_slope_st: Rise over the last 300 ms, in semitones.
-        pitch_rank: Share of the turn's voiced hops that are lower than its end; 0.5 where unvoiced.
+        pitch_rank: Share of the turn's voiced hops that are lower than its end; 0.5 where there are none.
         pitch_known: 1 where at least 40 ms of the last 400 are voiced.
         unvoiced_tail_ms: From the last voiced hop to the end, at most 300.
         voiced_share: Of the last 300 ms.
@@ -128,10 +128,12 @@ def _pitch(track: ProsodyTrack, start: int, stop: int) -> dict[str, float]:
     end = float(np.median(tail[voiced[-8:]]))
     usual = track.usual_pitch or end
     whole = track.pitch[start:stop]
+    whole = whole[whole != UNVOICED]
     recent = voiced[voiced >= voiced[-1] - 30]
     found["pitch_end_st"] = _clipped((end - usual) * _SEMITONES, 12)
     found["pitch_slope_st"] = _clipped(_robust_rise(tail[recent]) * _SEMITONES, 12)
-    found["pitch_rank"] = float((whole[whole != UNVOICED] < end).mean())
+    if len(whole):  # of a short turn all may lie before its beginning
+        found["pitch_rank"] = float((whole < end).mean())
     return found
 
 

@@ -33,7 +33,7 @@ def prosody(**changed: float) -> Prosody:
 
 @st.composite
 def evidences(draw: st.DrawFn) -> Evidence:
-    number = st.floats(-1e6, 1e6)
+    number = st.floats(-1e6, 1e6) | st.just(math.nan)
     habits = PauseHabits()
     for pause_ms in draw(st.lists(st.floats(0, 5000), max_size=4)):
         habits = habits.with_pause(pause_ms)
@@ -42,7 +42,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
         prosody=draw(st.none() | st.builds(Prosody, **dict.fromkeys(FEATURES, number))),
         text=draw(st.none() | st.text(max_size=30) | st.sampled_from(["yes", "turn on the", "a small coffee"])),
         known_sentence=draw(st.booleans()),
-        smart=draw(st.none() | st.floats(0, 1)),
+        smart=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
         habits=habits,
         expected=draw(st.sampled_from(["anything", "yes or no", "a phrase"])),
     )
@@ -106,6 +106,11 @@ def test_every_source_moves_the_estimate_its_way() -> None:
     assert chance(Evidence(200, text="yes", expected="yes or no")) > chance(Evidence(200, text="yes"))
     slow = PauseHabits(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
     assert chance(Evidence(200, text=whole, habits=slow)) < chance(Evidence(200, text=whole))
+
+
+def test_a_feature_that_is_no_number_counts_as_its_mean() -> None:
+    model = LinearModel(("pitch", "level"), (3.0, -20.0), (2.0, 5.0), (1.5, -0.5), 0.25)
+    assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0})
 
 
 def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> None:

@@ -69,6 +69,17 @@ def test_neither_gain_nor_silence_before_changes_the_end() -> None:
         assert getattr(loud, name) == pytest.approx(getattr(soft, name), abs=0.6), name
 
 
+def test_a_short_turn_without_a_voice_has_no_rank_beside_a_voice_before_it() -> None:
+    track = ProsodyTrack()
+    whole = np.concatenate([sound(hz_from=150, hz_to=150), np.zeros(samples_of_ms(440), dtype=np.int16)])
+    whole += np.random.default_rng(5).normal(0, 300, len(whole)).astype(np.int16)
+    for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        track.push(Frame(Samples(start), whole[start : start + FRAME_SAMPLES]), Voicing(True, Samples(0), 0.9))
+    edge = Samples(len(whole) - samples_of_ms(100))
+    found = prosody_at(track, Samples(edge - samples_of_ms(250)), edge)
+    assert (found.pitch_known, found.pitch_rank) == (1.0, 0.5)
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 12)), min_size=1, max_size=8),
