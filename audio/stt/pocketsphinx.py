@@ -145,7 +145,8 @@ class PocketsphinxHearing:
     def feed(self, pcm: Pcm) -> None:
         """Send samples to the process. Raises SttError where it is dead or its lane full, or after the end."""
         self._check_open()
-        self._process.send(Message(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
+        if len(pcm):  # of nothing its decoder dies
+            self._process.send(Message(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
 
     def dip(self) -> None:
         """Nothing: its decoder runs along."""

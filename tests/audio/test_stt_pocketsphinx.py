@@ -106,6 +106,18 @@ def test_recordings_give_exactly_their_commands_one_after_another() -> None:
 
 
 @slow
+def test_no_samples_are_no_sound() -> None:
+    async def scenario() -> None:
+        async with loaded() as transcriber:
+            hearing = transcriber.open(SegmentId(0), ignore)
+            for pcm in (recording("rhasspy3_what-time-is-it"), np.zeros(0, np.int16)):
+                hearing.feed(pcm)
+            assert (await hearing.words()).text == "what time is it"
+
+    asyncio.run(scenario())
+
+
+@slow
 def test_other_speech_is_a_guess_and_noise_is_nothing() -> None:
     async def scenario() -> None:
         async with loaded() as transcriber:
