@@ -12,6 +12,7 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 CAPACITY_SAMPLES = ReplySamples(2 * REPLY_RATE_HZ)
 _FADE_SAMPLES: int = reply_samples_of_ms(5)  # the shortest fade that leaves no click in speech
 _RAMP_SAMPLES: int = reply_samples_of_ms(20)
+_SWELL = np.linspace(0.0, 1.0, _FADE_SAMPLES + 1, dtype=np.float32)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,13 @@ class Playout:
         self._head = 0
         self._queued = 0
         self._block = np.zeros(0, np.int16)
-        self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # the faded rest of a reply that was cut
+        self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # the faded rest of a reply that was cut or ran dry
         self._tail_at = _FADE_SAMPLES
         self._key: Hashable = None
         self._open = self._ended = self._finished = False
         self._pulled = 0
         self._underruns = self._underrun_samples = 0
+        self._swell_at = _FADE_SAMPLES  # how far it has, since it ran dry
         self._starving_samples = 0  # an underrun if the reply goes on; nothing if that was its end
         self._gain = self._gain_target = 1.0
         self._gain_step = 0.0
@@ -91,6 +93,7 @@ class Playout:
         self._open = True
         self._ended = self._finished = False
         self._pulled = self._underruns = self._underrun_samples = self._starving_samples = 0
+        self._swell_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
     def is_open(self, key: Hashable) -> bool:
@@ -167,6 +170,8 @@ class Playout:
     def pull(self, n: int) -> Pcm:
         """The next n samples for the device, silence where there is nothing; `last` says what they are.
 
+        Where a reply runs dry it rings out for 5 ms, and where it goes on it swells up as long: nothing clicks.
+
         The samples are a view into a buffer that the next pull overwrites.
         """
         if len(self._block) < n:
@@ -176,7 +181,7 @@ class Playout:
         first: int = min(n, _FADE_SAMPLES - self._tail_at)
         block[:first] = self._tail[self._tail_at : self._tail_at + first]
         self._tail_at += first
-        taken = self._take(block[first:]) if self._open else 0
+        taken = self._reply(block[first:]) if self._open else 0
         self._note(first, taken, n)
         return block
 
@@ -185,21 +190,54 @@ class Playout:
         if self._open and self._pulled and not self._finished:
             self._starving_samples += n
 
+    def _reply(self, into: Pcm) -> int:
+        """Put what there is of the reply at the front of `into`, without a click where it runs dry or goes on."""
+        taken = self._take(into)
+        if taken and self._starving_samples:
+            self._swell_at = 0
+        swelling: int = min(taken, _FADE_SAMPLES - self._swell_at)
+        if swelling:
+            into[:swelling] = into[:swelling] * _SWELL[self._swell_at : self._swell_at + swelling]
+            self._swell_at += swelling
+        if taken < len(into) and not self._ended and (taken or (self._pulled and not self._starving_samples)):
+            self._ring_out(into[taken:], self._pulled + taken)
+        self._amplify(into)
+        return taken
+
     def _take(self, into: Pcm) -> int:
-        """Move what is queued to the front of `into`, at the present loudness."""
+        """Move what is queued to the front of `into`."""
         taken = min(len(into), self._queued)
         first = min(taken, len(self._queue) - self._head)
         into[:first] = self._queue[self._head : self._head + first]
         into[first:taken] = self._queue[: taken - first]
         self._head = (self._head + taken) % len(self._queue)
         self._queued -= taken
+        return taken
+
+    def _ring_out(self, into: Pcm, pulled: int) -> None:
+        """Let the last 5 ms sound once more, backwards and fading: what could be faded itself is with the device."""
+        most = min(_FADE_SAMPLES, pulled, len(self._queue))
+        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._swelled
+        now = min(most, len(into))
+        into[:now] = fading[:now]
+        self._tail_at = _FADE_SAMPLES - (most - now)
+        self._tail[self._tail_at :] = fading[now:] * self._gain
+
+    @property
+    def _swelled(self) -> float:
+        """How loud it is by now, of all of it."""
+        return self._swell_at / _FADE_SAMPLES
+
+    def _amplify(self, into: Pcm) -> None:
+        """Bring what is taken to the present loudness."""
         # The ramp runs through the whole block: what is silent now may sound in the next.
         if self._gain != 1.0 or self._gain_target != 1.0:
             into[:] = np.rint(into * self._gains(len(into)))
-        return taken
 
     def _note(self, first: int, taken: int, n: int) -> None:
         """Count the block: `taken` samples of the reply from `first` on, of n."""
+        if self._starving_samples:
+            self._starving_samples += first  # where it rang out
         if taken and self._starving_samples:
             self._underruns += 1
             self._underrun_samples += self._starving_samples
@@ -218,8 +256,8 @@ class Playout:
         if not self._pulled or self._starving_samples:
             return
         taken = self._take(self._tail)
-        fade = np.linspace(1.0, 0.0, taken, endpoint=False, dtype=np.float32)
-        self._tail[:taken] = self._tail[:taken] * fade
+        self._amplify(self._tail)
+        self._tail[:taken] = self._tail[:taken] * _fade(taken) * self._swelled
         self._tail_at = _FADE_SAMPLES - taken
         self._tail[self._tail_at :] = self._tail[:taken].copy()
 
@@ -237,3 +275,8 @@ class Playout:
         arrived = n * self._gain_step >= abs(way)
         self._gain = self._gain_target if arrived else self._gain + math.copysign(n * self._gain_step, way)
         return gains
+
+
+def _fade(n: int) -> npt.NDArray[np.float32]:
+    """From 1 down to almost nothing."""
+    return np.linspace(1.0, 0.0, n, endpoint=False, dtype=np.float32)

@@ -29,6 +29,8 @@ class AgainstAModel(RuleBasedStateMachine):
         self.keys = 0
         self.queue: deque[int] = deque()
         self.tail: deque[int] = deque()  # how many samples may still fade: their loudest
+        self.taken: deque[int] = deque(maxlen=FADE)  # of this reply
+        self.swelling = 0  # how many samples may still swell up
         self.is_open = self.ended = self.finished = False
         self.pulled = 0
         self.next_value = 1
@@ -37,6 +39,8 @@ class AgainstAModel(RuleBasedStateMachine):
     @rule()
     def open(self) -> None:
         self.close_model()
+        self.taken.clear()
+        self.swelling = 0
         self.keys += 1
         self.playout.open(self.keys)
         self.playout.open(self.keys)
@@ -87,9 +91,22 @@ class AgainstAModel(RuleBasedStateMachine):
         fading = min(n, len(self.tail))
         for heard in block[:fading]:
             assert 0 <= heard <= self.tail.popleft()
+        self.gap += fading if self.gap else 0  # it rings out
         expected = [self.queue.popleft() for _ in range(min(n - fading, len(self.queue)))]
-        assert block[fading : fading + len(expected)] == expected
-        assert not any(block[fading + len(expected) :])
+        self.swelling = FADE if expected and self.gap else self.swelling
+        swelling = min(self.swelling, len(expected))
+        self.swelling -= swelling
+        for heard, loudest in zip(block[fading : fading + swelling], expected, strict=False):
+            assert 0 <= heard <= loudest
+        assert block[fading + swelling : fading + len(expected)] == expected[swelling:]
+        self.taken.extend(expected)
+        rest = block[fading + len(expected) :]
+        if rest and self.is_open and not self.ended and (expected or (self.pulled and not self.gap)):
+            self.tail = deque(reversed(self.taken))
+        ringing = min(len(rest), len(self.tail))
+        for heard in rest[:ringing]:
+            assert 0 <= heard <= self.tail.popleft()
+        assert not any(rest[ringing:])
         if expected and self.gap:
             self.underruns += 1
             self.underrun_samples += self.gap
@@ -131,6 +148,36 @@ def test_a_close_fades_and_does_not_click() -> None:
     assert tail[FADE - 1] > 0
     assert not tail[FADE:].any()
     assert not playout.pull(240).any()
+
+
+@pytest.mark.parametrize("block", [48, 100, 240, 480])
+@pytest.mark.parametrize("length", [960, 1000, 1019])
+@pytest.mark.parametrize("gap_blocks", [1, 3])
+@pytest.mark.parametrize("gain_db", [0.0, -18.0])
+def test_a_reply_that_runs_dry_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.duck(gain_db)
+    blocks = [playout.pull(RAMP).copy()]  # until it is lowered
+    for _ in range(2):
+        playout.offer("a", level(length, 20_000))
+        while playout.queued_samples:
+            blocks.append(playout.pull(block).copy())
+        blocks += [playout.pull(block).copy() for _ in range(gap_blocks)]
+    heard = np.concatenate(blocks)[RAMP:].astype(int)
+    assert playout.counts.pulled == 2 * length
+    loud = heard.max()
+    assert loud == pytest.approx(20_000 * 10 ** (gain_db / 20), abs=1)
+    assert (heard == loud).sum() >= 2 * length - FADE - 2
+    assert np.abs(np.diff(heard)).max() <= loud / FADE + 2
+
+
+def test_a_reply_whose_end_was_said_does_not_ring_out() -> None:
+    playout = Playout()
+    playout.open("a")
+    playout.offer("a", level(100))
+    playout.end("a")
+    assert not playout.pull(240)[100:].any()
 
 
 def test_a_reply_that_was_never_heard_leaves_no_trace() -> None:

@@ -145,6 +145,7 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
         at = len(room.blocks)
         room.speaker.open("b")
         await room.speaker.play("b", level(2400))
+        room.speaker.end("b")
         await asyncio.sleep(0.2)
         assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks[at:]) == 2400
 
