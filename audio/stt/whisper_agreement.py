@@ -6,6 +6,9 @@ those whose sound was cut off, and the next decode often says otherwise.
 
 from audio.stt.whisper_doubts import plain
 
+_SOUGHT = 3
+"""Words before a cut that tell where it is: one or two are often said again."""
+
 
 class Agreement:
     """The stable words of one window. Not thread-safe."""
@@ -13,6 +16,16 @@ class Agreement:
     def __init__(self) -> None:
         self._previous: list[str] = []
         self._stable: list[str] = []
+
+    def behind(self, text: str) -> "Agreement":
+        """That of the rest of the window, once its beginning was cut off and decoded for good as `text`.
+
+        The words so far stay where they are found again in the text's end; else they are forgotten.
+        """
+        rest = Agreement()
+        before = text.split()
+        rest._previous, rest._stable = _behind(before, self._previous), _behind(before, self._stable)
+        return rest
 
     def hear(self, text: str) -> str:
         """A newer decode of the same, now longer sound; returns the stable words so far.
@@ -33,3 +46,11 @@ def _common(one: list[str], other: list[str]) -> int:
         if plain(left) != plain(right):
             return index
     return min(len(one), len(other))
+
+
+def _behind(before: list[str], words: list[str]) -> list[str]:
+    """The words behind those of `before`, whose last ones are sought, nearest to where they should be; else none."""
+    last = [plain(word) for word in before[-_SOUGHT:]]
+    said = [plain(word) for word in words]
+    ends = [end for end in range(len(last), len(said) + 1) if said[end - len(last) : end] == last]
+    return words[min(ends, key=lambda end: abs(end - len(before))) :] if last and ends else []

@@ -240,7 +240,7 @@ class WhisperHearing:
         self._settled.append(decoded.text)
         self._settled_rough = self._settled_rough or _rough(decoded)
         self._latest = None  # it began at the old window
-        self._agreement = Agreement()
+        self._agreement = self._agreement.behind(decoded.text)
 
     def _answer(self) -> None:
         for waiting in self._waiting:

@@ -120,6 +120,38 @@ def test_agreed_words_change_when_two_decodes_say_so() -> None:
     assert heard("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
 
 
+@pytest.mark.parametrize(
+    ("settled", "left"),
+    [
+        ("one two three four", "five six"),
+        ("One, two, three. Four.", "five six"),
+        ("one too three four", ""),  # not found again: better none than wrong ones
+        ("zero one two three four", "five six"),
+        ("four", "five six"),
+        ("one two three four five six", ""),
+        ("one two three nine", ""),
+        ("", ""),
+    ],
+)
+def test_agreed_words_behind_a_cut_stay(settled: str, left: str) -> None:
+    agreement = Agreement()
+    for _ in range(2):
+        agreement.hear("one two three four five six")
+    rest = agreement.behind(settled)
+    assert rest.hear("seven") == left
+    if left:
+        rest = agreement.behind(settled)
+        assert rest.hear("five six seven") == "five six"
+        assert rest.hear("five six seven eight") == "five six seven"
+
+
+def test_of_words_that_are_said_again_those_nearest_to_the_cut_are_before_it() -> None:
+    agreement = Agreement()
+    for _ in range(2):
+        agreement.hear("no no no no no no yes no no no no")
+    assert agreement.behind("no no no no").hear("") == "no no yes no no no no"
+
+
 def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:
     trailing = TrailingQuiet()
     sound = np.concatenate(parts)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -771,3 +772,25 @@ def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
     hearing.done(hearing.take("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
     assert [words.text for words in told] == ["one", "one two"]
     assert told[-1].until == Samples(31 * MIC_RATE_HZ)
+
+
+def test_words_do_not_vanish_for_a_decode_when_their_sound_is_settled() -> None:
+    desk = WhisperDesk(10)
+    desk.expect()
+    told: list[str] = []
+    hearing = WhisperHearing(
+        desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
+    )
+    numbers = [f"{number:02}" for number in range(40)]  # one a second
+
+    def done(decode: Decode) -> None:
+        said = numbers[decode.start // MIC_RATE_HZ : decode.until // MIC_RATE_HZ]
+        hearing.done(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
+
+    for _ in range(40):
+        hearing.feed(loud(1))
+        if hearing.wants(1.0) == "settle":
+            done(hearing.take("settle"))
+        done(hearing.take("partial"))
+    assert len(told) == 39
+    assert all(later.startswith(earlier) for earlier, later in pairwise(told))
