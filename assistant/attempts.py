@@ -67,7 +67,6 @@ class Attempts:
         trouble: Told what goes wrong, in one sentence, and whether that holds words.
         said: Told what of a reply was heard, when it is over.
         last_reply: As it was written.
-        rest: What nobody heard of the last one that was cut; None if it was not even written yet.
     """
 
     engines: Engines
@@ -82,7 +81,7 @@ class Attempts:
     trouble: Callable[[str, bool], None]
     said: Callable[[str], None]
     last_reply: str = ""
-    rest: str | None = ""
+    _rest: tuple[ReplyId | None, str | None] = None, ""  # what nobody heard of the last one that was cut
     _resumed: ReplyId | None = None  # no reply of its own, but the rest of the last one
     _tasks: asyncio.TaskGroup = field(init=False)
     _mouth: Restarting = field(init=False)
@@ -240,6 +239,11 @@ class Attempts:
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
+    def rest_of(self, reply_id: ReplyId) -> str | None:
+        """What nobody heard of a reply that was cut; "" where another was since, None if it was not even written."""
+        cut, rest = self._rest
+        return rest if cut == reply_id else ""
+
     # ---- the speaker reports ----
 
     def _written(self, reply_id: ReplyId, fact: Fact) -> None:
@@ -298,7 +302,7 @@ class Attempts:
         reply = self._end(effect.reply)
         if reply is None:
             return
-        self.rest = reply.rest
+        self._rest = reply.id, reply.rest
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.why)
         if effect.why == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
@@ -311,7 +315,8 @@ class Attempts:
         """Nothing of it was heard: it never was, and what it has done is undone."""
         take_back = self._attempts[effect.reply].take_back
         reply = self._end(effect.reply)
-        self.rest = "" if reply is None else reply.rest
+        if reply is not None and reply.id == self._resumed:
+            self._rest = reply.id, reply.rest  # of any other the turn is answered anew
         take_back()
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())

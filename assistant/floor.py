@@ -68,7 +68,7 @@ class FloorState:
         used_until: Voice that began before this was answered already.
         cut_at: So, because the client said so in the midst of it, or in silence.
         announcements: Waiting until nobody speaks.
-        goes_on_at: When the rest of the last reply is to be said, if nobody speaks: what cut it was nothing.
+        goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
     """
 
     turn: OpenTurn | None = None
@@ -76,7 +76,7 @@ class FloorState:
     used_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
     announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
-    goes_on_at: Samples | None = None
+    goes_on: tuple[ReplyId, Samples] | None = None
     _turns_so_far: int = 0
 
     @property
@@ -126,9 +126,13 @@ class FloorState:
     def _open(
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
     ) -> None:
-        self.turn = OpenTurn(number, segment, onset, speech_end)
+        self.turn = OpenTurn(number, segment, onset, speech_end, cut=self._held_up())
         self.turn.answered = settings.answers and not settings.manual
-        self.turn.cut, self.goes_on_at = self.goes_on_at is not None, None
+
+    def _held_up(self) -> ReplyId | None:
+        """The reply that was to go on does so only behind the turn that begins, and if that is nothing."""
+        cut, self.goes_on = None if self.goes_on is None else self.goes_on[0], None
+        return cut
 
     def configured(self, settings: TurnSettings) -> Effects:
         """Whether a turn that is not over is answered, as the client may have said otherwise since it began."""
@@ -180,8 +184,8 @@ class FloorState:
         """The turn ends without an answer."""
         self.turn = None
         self.used(turn.speech_end)
-        if turn.cut and turn.answered and why in {"no words", "overheard"}:
-            self.goes_on_at = Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
+        if turn.cut is not None and turn.answered and why in {"no words", "overheard"}:
+            self.goes_on = turn.cut, Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
         return turn.nothing(at, why)
 
     # ---- a voice into a reply ----
@@ -191,6 +195,7 @@ class FloorState:
         self.reply = None
         if challenge.turn is not None:
             return (Interrupt(reply.reply), *self.hand_over(challenge, settings))
+        held_up = self._held_up()
         if reply.words_heard == 0:
             effect: Effect = Retract(reply.reply)
             self._announce_again(reply)
@@ -198,11 +203,11 @@ class FloorState:
             turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
             turn.owed = bool(reply.earlier) or reply.requested
             turn.attempts = reply.attempts
-            turn.cut = reply.resumed
+            turn.cut = reply.reply if reply.resumed else held_up
         else:
             effect = Interrupt(reply.reply)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
-            turn.cut = True
+            turn.cut = reply.reply
         turn.answered = settings.answers or turn.owed
         return (effect, Started(turn.number, challenge.onset))
 
@@ -254,11 +259,11 @@ class FloorState:
     # ---- replies that nobody spoke for ----
 
     def go_on(self, at: Samples) -> Effects:
-        """Nobody speaks: the last reply goes on, if it is to."""
-        if self.goes_on_at is None or at < self.goes_on_at:
+        """Nobody speaks: the reply that was cut goes on, if it is to."""
+        if self.goes_on is None or at < self.goes_on[1]:
             return ()
-        self.goes_on_at = None
-        return (GoOn(),)
+        (cut, _), self.goes_on = self.goes_on, None
+        return (GoOn(cut),)
 
     def recite(
         self,

@@ -75,7 +75,7 @@ class OpenTurn:
         forced: Ended by its length or the client: the voice that still goes on does not reopen it.
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
-        cut: It cut a reply that was being heard.
+        cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
     """
 
     number: int
@@ -92,7 +92,7 @@ class OpenTurn:
     forced: bool = False
     wait_ms: float | None = None
     owed: bool = False
-    cut: bool = False
+    cut: ReplyId | None = None
     answered: bool = True
 
     def too_long(self, at: Samples, settings: TurnSettings) -> bool:

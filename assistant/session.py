@@ -315,7 +315,7 @@ class Session:
             case NothingSaid():
                 self._nothing_said(effect if self._listening.meant else replace(effect, why="overheard"))
             case GoOn():
-                self._go_on()
+                self._go_on(effect.reply)
             case _:
                 assert_never(effect)
 
@@ -325,8 +325,8 @@ class Session:
         self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
         self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
 
-    def _go_on(self) -> None:
-        rest = self._attempts.rest
+    def _go_on(self, reply_id: ReplyId) -> None:
+        rest = self._attempts.rest_of(reply_id)
         if rest is None:
             self._tell(Asked(self._at, "requested"))
         elif rest:

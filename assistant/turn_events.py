@@ -310,7 +310,9 @@ class NothingSaid:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The voice that cut the last reply said nothing, nor did anybody since: the rest of the reply is to be said."""
+    """The voice that cut this reply said nothing, nor did anybody since: the rest of the reply is to be said."""
+
+    reply: ReplyId
 
 
 Effect = (

@@ -88,8 +88,8 @@ class Turns:
 
     @property
     def goes_on(self) -> bool:
-        """The last reply was cut by nothing, and its rest is to be said soon."""
-        return self._state.goes_on_at is not None
+        """A reply was cut by nothing, and its rest is to be said soon."""
+        return self._state.goes_on is not None
 
     @property
     def calm(self) -> bool:
@@ -316,7 +316,7 @@ class Turns:
         if event.origin == "greeting":
             return state.recite(event.at, event.origin, event.text) if state.floor is Floor.IDLE else ()
         turn, reply = state.turn, state.reply
-        state.goes_on_at = None
+        state.goes_on = None
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
             return self._answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
@@ -386,7 +386,7 @@ class Turns:
 
     def _cancelled(self, at: Samples, *, request_too: bool = False) -> Effects:
         reply, turn = self._state.reply, self._state.turn
-        self._state.goes_on_at = None
+        self._state.goes_on = None
         if reply is None:
             return self._request_dropped(turn, at) if request_too and turn is not None and self.owes else ()
         challenge = reply.challenge

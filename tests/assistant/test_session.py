@@ -235,6 +235,24 @@ def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> 
     assert spoken_text(performance)[-1] == "Yes, ten."
 
 
+LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
+
+
+@pytest.mark.parametrize("token_ms", [20.0, 60.0])
+def test_a_reply_that_was_stopped_does_not_go_on_because_one_before_it_was_to(token_ms: float) -> None:
+    """A cough cut the first; a timer rang before it went on, and that was spoken into."""
+    says = [TIME, Says(3400, 3900, ""), Says(5600, 6400, "tell me a story"), Says(9200, 9800, "no stop that")]
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
+    rehearsal.model.token_ms = token_ms
+    ringing = SetTimer(4.6, None, "Your pasta timer is done. Please look after it soon.")
+    rehearsal.at(0, lambda: rehearsal.deeds.timers.apply(ringing, 1000.0))
+    performance = rehearsal.perform()
+    assert [record.no_latency_reason for record in performance.records[2:]] == ["announcement", None, None]
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 3
+
+
 def test_a_reply_that_was_heard_to_its_last_word_does_not_go_on() -> None:
     performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
     assert "resumed" not in [record.no_latency_reason for record in performance.records]

@@ -349,13 +349,17 @@ def cut_by_voice(scene: Scene) -> ReplyId:
     return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
 
 
+def went_on(scene: Scene) -> bool:
+    return any(isinstance(effect, GoOn) for effect in scene.effects)
+
+
 def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
     scene.transcribed(cut_by_voice(scene), "")
     assert scene.turns.goes_on
     assert scene.silence(580) == ()  # 980 since the voice
-    assert scene.silence(20) == (GoOn(),)
+    assert scene.silence(20) == (GoOn(FIRST),)
     answer = ReplyId(3, 1)
     assert scene.tell(Asked(at(scene.now_ms), "resumed", "and a half")) == (
         Prepare(answer, "and a half", recited=True),
@@ -365,7 +369,7 @@ def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
     again = cut_by_voice(scene)  # before a word of the rest was heard
     assert Retract(answer) in scene.effects
     scene.transcribed(again, "")
-    assert scene.silence(600)[-1] == GoOn()
+    assert scene.silence(600)[-1] == GoOn(answer)
 
 
 def test_who_hums_and_then_goes_on_is_heard_out() -> None:
@@ -374,11 +378,48 @@ def test_who_hums_and_then_goes_on_is_heard_out() -> None:
     scene.transcribed(cut_by_voice(scene), "")
     scene.transcribed(cut_by_voice(scene), "")  # once more, before the reply goes on
     scene.silence(580)
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
     scene.transcribed(cut_by_voice(scene), "what is the date")
     scene.silence(2000)
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
     assert scene.turns.floor is Floor.REPLY
+
+
+def ringing_into_what_was_cut(words_heard: int) -> Scene:
+    """A cough cut a reply, and a timer rings before that goes on."""
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.transcribed(cut_by_voice(scene), "")
+    scene.tell(Asked(at(scene.now_ms), "announcement", "Your timer is done."))
+    scene.silence(20)
+    scene.tell(Playing(at(scene.now_ms), ReplyId(3, 1), words_heard, audible=True))
+    return scene
+
+
+@pytest.mark.parametrize("words_heard", [0, 2])
+def test_a_reply_that_was_to_go_on_does_not_where_words_are_said_into_what_rings_meanwhile(words_heard: int) -> None:
+    scene = ringing_into_what_was_cut(words_heard)
+    asking = cut_by_voice(scene)
+    scene.transcribed(asking, "what is the date")
+    scene.tell(Playing(at(scene.now_ms), asking, 2, audible=True))
+    again = cut_by_voice(scene)
+    scene.transcribed(again, "stop")
+    scene.tell(ReplyEnded(at(scene.now_ms), again))
+    scene.silence(2000)
+    assert not went_on(scene)
+
+
+@pytest.mark.parametrize(("words_heard", "rest_of"), [(0, FIRST), (2, ReplyId(3, 1))])
+def test_what_a_cough_cuts_before_the_reply_goes_on_goes_on_in_its_place_if_it_was_heard(
+    words_heard: int, rest_of: ReplyId
+) -> None:
+    scene = ringing_into_what_was_cut(words_heard)
+    scene.transcribed(cut_by_voice(scene), "")
+    if not words_heard:  # it rings again, before the reply goes on
+        scene.silence(20)
+        scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))
+    scene.silence(2000)
+    assert [effect for effect in scene.effects if isinstance(effect, GoOn)] == [GoOn(rest_of)]
 
 
 @pytest.mark.parametrize("event", [Asked(at(0), "requested"), Cancelled(at(0))])
@@ -389,7 +430,7 @@ def test_a_reply_that_was_to_go_on_does_not_where_something_else_is_wanted(event
     scene.tell(replace(event, at=at(scene.now_ms)))
     scene.silence(2000)
     assert not scene.turns.goes_on
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
 
 
 def test_a_reply_does_not_go_on_over_words() -> None:
@@ -398,7 +439,7 @@ def test_a_reply_does_not_go_on_over_words() -> None:
     effects = scene.transcribed(cut_by_voice(scene), "what is the date")
     assert Commit(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
     scene.silence(2000)
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
 
 
 def test_where_the_client_asks_for_answers_it_asks_for_the_rest_of_one() -> None:
@@ -408,7 +449,7 @@ def test_where_the_client_asks_for_answers_it_asks_for_the_rest_of_one() -> None
     scene.transcribed(cut_by_voice(scene), "")
     scene.silence(2000)
     assert scene.turns.floor is Floor.IDLE
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
 
 
 def test_the_wake_phrase_alone_ends_a_reply() -> None:
@@ -418,7 +459,7 @@ def test_the_wake_phrase_alone_ends_a_reply() -> None:
     effects = scene.tell(Transcribed(at(scene.now_ms), cough, words(""), "called"))
     assert effects[-1] == NothingSaid(2, at(scene.now_ms), at(2100), "called")
     scene.silence(2000)
-    assert GoOn() not in scene.effects
+    assert not went_on(scene)
 
 
 def test_lost_words_are_answered_with_an_apology() -> None:
