@@ -9,12 +9,12 @@ When it does is decided in `assistant.turns`. A turn and a reply are never there
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
-from assistant.floor_reply import Challenge, FloorReply
-from assistant.open_turn import OpenTurn
+from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
+from assistant.open_turn import OpenTurn, prepared
 from assistant.turn_events import (
     AbandonReason,
     CloseSegment,
@@ -75,7 +75,7 @@ class FloorState:
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
-    announcements: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
+    announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
     _turns_so_far: int = 0
 
@@ -143,6 +143,16 @@ class FloorState:
         turn.answered = answered
         return turn.drop_attempts("went on")
 
+    def answer_after_all(self, turn: OpenTurn, at: Samples) -> Effects:
+        """An answer is asked for while the turn's words are still to come: they are what it answers."""
+        if turn.answered:
+            return ()
+        turn.answered = turn.owed = True
+        attempt = turn.attempt
+        if attempt is None or not attempt.ready:
+            return ()
+        return (prepared(attempt), *self.commit_if_ready(turn, at))
+
     def commit_if_ready(self, turn: OpenTurn, at: Samples) -> Effects:
         """The turn is over: answer it, or take it down, if its words are known."""
         attempt = turn.attempt
@@ -193,12 +203,12 @@ class FloorState:
     def take(self, reply: FloorReply, challenge: Challenge, at: Samples, settings: TurnSettings) -> Effects:
         """Who speaks into the reply has the floor: their turn goes on if nothing was heard of it, else a new one."""
         self.reply = None
+        self.announce_again(reply)
         if challenge.turn is not None:
             return (Interrupt(reply.reply), *self.hand_over(challenge, settings))
         held_up = self._held_up()
         if reply.words_heard == 0:
             effect: Effect = Retract(reply.reply)
-            self._announce_again(reply)
             self.turn = turn = OpenTurn(reply.reply.turn, challenge.segment, challenge.onset, at)
             turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
             turn.owed = bool(reply.earlier) or reply.requested
@@ -236,7 +246,7 @@ class FloorState:
         """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""
         self.reply = None
         if why == "requested":
-            self._announce_again(reply)
+            self.announce_again(reply)
         forgiven: Effects = ()
         if reply.challenge is not None and not reply.challenge.kept:
             forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
@@ -252,9 +262,17 @@ class FloorState:
         kept = Challenge(turn.segment, turn.onset, turn.speech_end, kept=True)
         return kept, (*dropped, NothingSaid(turn.number, at, turn.speech_end, "requested"))
 
-    def _announce_again(self, reply: FloorReply) -> None:
-        if reply.announcement and not reply.words_heard:
+    def announce_again(self, reply: FloorReply) -> None:
+        """An announcement of which no word was heard is made again."""
+        if reply.announcement is not None and not reply.words_heard:
             self.announcements.appendleft(reply.announcement)
+
+    def failed(self, reply: FloorReply) -> None:
+        """It ended by itself, or got stuck: an announcement that was not heard is made again, a few times."""
+        made = reply.announcement
+        if made is not None and not reply.audible and made.failures + 1 < MOST_FAILURES:
+            reply.announcement = replace(made, failures=made.failures + 1)
+            self.announce_again(reply)
 
     # ---- replies that nobody spoke for ----
 
@@ -271,10 +289,10 @@ class FloorState:
         origin: Literal["greeting", "announcement", "repeated", "resumed"],
         text: str,
         *,
-        announcement: str = "",
+        announcement: Announcement | None = None,
     ) -> Effects:
         """Words of the assistant's own: nobody said anything that they answer."""
-        answer = self._unspoken(at, announcement=text if origin == "announcement" else announcement)
+        answer = self._unspoken(at, announcement=announcement)
         if self.reply is not None:
             self.reply.resumed = origin == "resumed"
         return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
@@ -284,7 +302,7 @@ class FloorState:
         answer = self._unspoken(at, requested=True)
         return (Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
 
-    def _unspoken(self, at: Samples, *, announcement: str = "", requested: bool = False) -> ReplyId:
+    def _unspoken(self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False) -> ReplyId:
         answer = ReplyId(self.next_turn(), 1)
         self.reply = FloorReply(answer, (), rough=False, progress_at=at, announcement=announcement, requested=requested)
         return answer

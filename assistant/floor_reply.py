@@ -12,6 +12,22 @@ UNSURE = 0.6
 """The detector's probability up to which a frame during a reply says nothing."""
 
 
+MOST_FAILURES = 3
+"""An announcement of which nothing was heard this often, though nobody spoke, is made no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What is said as soon as nobody speaks: a timer rings.
+
+    Attributes:
+        failures: So often nothing of it was heard, for want of a voice.
+    """
+
+    text: str
+    failures: int = 0
+
+
 @dataclass(slots=True)
 class Challenge:
     """Voice during a reply, not yet decided.
@@ -54,7 +70,7 @@ class FloorReply:
     Attributes:
         earlier: Words that it answers.
         attempts: Of its turn so far, dropped ones too: no id is used twice.
-        announcement: What is to be said again if nothing of it was heard.
+        announcement: It is to be made again if nothing of it was heard.
         resumed: It is the rest of one that was cut.
     """
 
@@ -63,7 +79,7 @@ class FloorReply:
     rough: bool
     progress_at: Samples
     attempts: int = 1
-    announcement: str = ""
+    announcement: Announcement | None = None
     requested: bool = False
     resumed: bool = False
     words_heard: int = 0

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from assistant.floor import Floor, FloorState
-from assistant.floor_reply import Challenge, FloorReply
-from assistant.open_turn import OpenTurn, prepared
+from assistant.floor_reply import Announcement, Challenge, FloorReply
+from assistant.open_turn import OpenTurn
 from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import (
     Asked,
@@ -159,7 +159,10 @@ class Turns:
         held = self._pressed_at is not None and at - self._pressed_at < samples_of_s(self.settings.max_turn_s)
         if held:
             return ()
-        return self._state.recite(at, "announcement", waiting.popleft()) if waiting else self._state.go_on(at)
+        if not waiting:
+            return self._state.go_on(at)
+        announcement = waiting.popleft()
+        return self._state.recite(at, "announcement", announcement.text, announcement=announcement)
 
     def _speaking(self, turn: OpenTurn, at: Samples, voicing: Voicing) -> Effects:
         if not self.settings.manual and turn.too_long(at, self.settings):
@@ -288,6 +291,7 @@ class Turns:
         if not reply.stuck(at, self.settings):
             return ()
         self._state.reply = None
+        self._state.failed(reply)
         handed = self._state.hand_over(reply.challenge, self.settings) if reply.challenge is not None else ()
         return (Interrupt(reply.reply, "stuck"), *handed)
 
@@ -302,6 +306,7 @@ class Turns:
         if reply is None or reply.reply != event.reply:
             return ()
         self._state.reply = None
+        self._state.failed(reply)
         if reply.challenge is None:
             return ()
         return (*reply.unducked(), *self._state.hand_over(reply.challenge, self.settings))
@@ -311,17 +316,17 @@ class Turns:
     def _asked(self, event: Asked) -> Effects:
         state = self._state
         if event.origin == "announcement":
-            state.announcements.append(event.text)
+            state.announcements.append(Announcement(event.text))
             return ()  # with the next frame that finds nobody speaking
         if event.origin == "greeting":
             return state.recite(event.at, event.origin, event.text) if state.floor is Floor.IDLE else ()
         turn, reply = state.turn, state.reply
         state.goes_on = None
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
-            return self._answer_after_all(turn, event.at)
+            return state.answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
             return ()
-        unheard = "" if reply is None or reply.words_heard else reply.announcement
+        unheard = None if reply is None or reply.words_heard else reply.announcement
         effects = state.cut(reply, "requested") if reply is not None else ()
         kept = reply.challenge if reply is not None and reply.challenge is not None and reply.challenge.kept else None
         if turn is not None:
@@ -331,22 +336,12 @@ class Turns:
         if event.origin == "requested":
             effects += state.request(event.at)
         else:
-            if unheard:
+            if unheard is not None:
                 state.announcements.remove(unheard)  # it is what is said again
             effects += state.recite(event.at, event.origin, event.text, announcement=unheard)
         if state.reply is not None:
             state.reply.challenge = kept
         return effects
-
-    def _answer_after_all(self, turn: OpenTurn, at: Samples) -> Effects:
-        """An answer is asked for while the turn's words are still to come: they are what it answers."""
-        if turn.answered:
-            return ()
-        turn.answered = turn.owed = True
-        attempt = turn.attempt
-        if attempt is None or not attempt.ready:
-            return ()
-        return (prepared(attempt), *self._state.commit_if_ready(turn, at))
 
     # ---- what the client decides ----
 
@@ -354,6 +349,7 @@ class Turns:
         effects: Effects = ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.challenge is not None:
+            state.announce_again(reply)
             effects = (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         turn = state.turn
         state.cut_here(at)
@@ -365,10 +361,12 @@ class Turns:
         return effects if turn.endpoint is not None else (*effects, *self._end_turn(turn, at))
 
     def _pressed(self, at: Samples) -> Effects:
-        turn = self._state.turn
+        turn, reply = self._state.turn, self._state.reply
         if not self.settings.held:
             return self._cancelled(at)
         self._pressed_at = at
+        if reply is not None:
+            self._state.announce_again(reply)  # who presses the key wants to speak
         if turn is None or turn.endpoint is None:
             return self._cancelled(at)
         turn.endpoint, turn.forced = None, False

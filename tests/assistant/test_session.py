@@ -606,6 +606,15 @@ def test_a_timer_rings_in_the_conversation() -> None:
     assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
 
 
+def test_a_timer_rings_though_the_voice_had_to_be_restarted_for_it() -> None:
+    rehearsal = timer_rehearsal([], length_ms=9000)
+    rehearsal.at(100, lambda: rehearsal.deeds.timers.apply(SetTimer(3, None, "Ring."), 1000.1))
+    rehearsal.at(2900, lambda: setattr(rehearsal.voice, "fails", True))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["failed", "answered"]
+    assert performance.units == ["Ring."]
+
+
 def test_a_timer_that_is_due_while_somebody_speaks_waits_for_the_answer() -> None:
     says = [Says(1000, 1800, "set a timer for three seconds"), Says(4800, 6000, "what time is it")]
     performance = timer_rehearsal(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).perform()

@@ -417,6 +417,7 @@ def test_what_a_cough_cuts_before_the_reply_goes_on_goes_on_in_its_place_if_it_w
     scene.transcribed(cut_by_voice(scene), "")
     if not words_heard:  # it rings again, before the reply goes on
         scene.silence(20)
+        scene.tell(Playing(at(scene.now_ms), ReplyId(4, 1), 4, audible=True))
         scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))
     scene.silence(2000)
     assert [effect for effect in scene.effects if isinstance(effect, GoOn)] == [GoOn(rest_of)]
@@ -554,6 +555,46 @@ def test_an_announcement_that_nobody_heard_is_made_again() -> None:
     scene.silence(400)
     scene.transcribed(ReplyId(1, 2), "")
     assert Prepare(ReplyId(2, 1), "Your timer is done.", recited=True) in scene.silence(20)
+
+
+def ringing(settings: TurnSettings | None = None) -> Scene:
+    """A timer rings, and nothing of it is heard yet."""
+    scene = Scene(settings)
+    scene.tell(Asked(at(0), "announcement", "Your timer is done."))
+    scene.silence(20)
+    return scene
+
+
+def rings(scene: Scene) -> int:
+    return sum(isinstance(effect, Prepare) and effect.recited for effect in scene.effects)
+
+
+@pytest.mark.parametrize("fails", ["ends", "stuck"])
+def test_an_announcement_that_failed_is_made_again_a_few_times(fails: str) -> None:
+    scene = ringing()
+    for _ in range(5):
+        if fails == "ends" and scene.turns.replying is not None:
+            scene.tell(ReplyEnded(at(scene.now_ms), scene.turns.replying))
+        scene.silence(12_000)
+    assert rings(scene) == 3
+    assert scene.floor() is Floor.IDLE
+
+
+def test_an_announcement_that_was_heard_a_little_and_failed_is_not_made_again() -> None:
+    scene = ringing()
+    scene.playing(FIRST, 0)
+    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.silence(1000)
+    assert rings(scene) == 1
+
+
+def test_what_a_client_submits_into_an_announcement_that_nobody_heard_comes_before_it() -> None:
+    scene = ringing(TurnSettings(manual=True))
+    scene.voice(500)
+    scene.tell(Submitted(at(scene.now_ms)))
+    scene.transcribed(ReplyId(2, 1), "hello")
+    scene.silence(20)
+    assert rings(scene) == 2
 
 
 def test_a_request_takes_the_floor() -> None:
@@ -1141,6 +1182,29 @@ def test_who_holds_the_key_is_about_to_speak_and_no_announcement_comes_before() 
     fresh.silence(1000)
     fresh.tell(Submitted(at(1000)))
     assert ring in fresh.silence(20)
+
+
+@pytest.mark.parametrize(("words_heard", "again"), [(0, 2), (1, 1)])
+def test_the_key_is_pressed_into_an_announcement_that_is_made_again_if_no_word_was_heard(
+    words_heard: int, again: int
+) -> None:
+    scene = ringing(HELD)
+    scene.playing(FIRST, words_heard)
+    scene.tell(Pressed(at(scene.now_ms)))
+    scene.voice(800)
+    scene.silence(100)
+    scene.tell(Submitted(at(scene.now_ms)))
+    scene.transcribed(ReplyId(2, 1), "hello")
+    scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(2, 1)))
+    scene.silence(20)
+    assert rings(scene) == again
+
+
+def test_an_announcement_that_a_client_cancels_is_over() -> None:
+    scene = ringing()
+    assert scene.tell(Cancelled(at(scene.now_ms))) == (Interrupt(FIRST, "client"),)
+    scene.silence(1000)
+    assert rings(scene) == 1
 
 
 def test_a_client_cancels_a_reply() -> None:
