@@ -17,6 +17,7 @@ from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorR
 from assistant.open_turn import OpenTurn, prepared
 from assistant.turn_events import (
     AbandonReason,
+    Asked,
     CloseSegment,
     Commit,
     DiscardSegment,
@@ -153,6 +154,13 @@ class FloorState:
             return ()
         return (prepared(attempt), *self.commit_if_ready(turn, at))
 
+    def request_dropped(self, turn: OpenTurn, at: Samples, settings: TurnSettings) -> Effects:
+        """An answer to words that are still to come is not wanted after all: they are what they were without it."""
+        turn.owed, turn.answered = False, settings.answers and not settings.manual
+        if turn.answered or turn.attempt is None or not turn.attempt.ready:
+            return ()
+        return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))
+
     def commit_if_ready(self, turn: OpenTurn, at: Samples) -> Effects:
         """The turn is over: answer it, or take it down, if its words are known."""
         attempt = turn.attempt
@@ -275,6 +283,36 @@ class FloorState:
             self.announce_again(reply)
 
     # ---- replies that nobody spoke for ----
+
+    def asked(self, event: Asked) -> Effects:
+        """A reply without anybody having spoken."""
+        if event.origin == "announcement":
+            self.announcements.append(Announcement(event.text))
+            return ()  # with the next frame that finds nobody speaking
+        if event.origin == "greeting":
+            return self.recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
+        turn, reply = self.turn, self.reply
+        self.goes_on = None
+        if turn is not None and turn.endpoint is not None and event.origin == "requested":
+            return self.answer_after_all(turn, event.at)
+        if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
+            return ()
+        unheard = None if reply is None or reply.words_heard else reply.announcement
+        effects = self.cut(reply, "requested") if reply is not None else ()
+        kept = reply.challenge if reply is not None and reply.challenge is not None and reply.challenge.kept else None
+        if turn is not None:
+            kept, set_aside = self.set_aside(turn, event.at)
+            effects += set_aside
+        self.used(event.at)
+        if event.origin == "requested":
+            effects += self.request(event.at)
+        else:
+            if unheard is not None:
+                self.announcements.remove(unheard)  # it is what is said again
+            effects += self.recite(event.at, event.origin, event.text, announcement=unheard)
+        if self.reply is not None:
+            self.reply.challenge = kept
+        return effects
 
     def go_on(self, at: Samples) -> Effects:
         """Nobody speaks: the reply that was cut goes on, if it is to."""

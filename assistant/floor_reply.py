@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from assistant.turn_events import DiscardSegment, Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
-from audio.units import FRAME_MS, Samples, samples_of_s
+from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
 UNSURE = 0.6
 """The detector's probability up to which a frame during a reply says nothing."""
 
+
+LOWERED_MS = 1000.0
+"""Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
 
 MOST_FAILURES = 3
 """An announcement of which nothing was heard this often, though nobody spoke, is made no more."""
@@ -38,6 +41,7 @@ class Challenge:
         turn: The number of that turn, where it was told already that it began.
         speech_end: Should nothing more come.
         backchannel: As far as its words are known, it only shows that somebody listens.
+        lowered_at: Since when the reply is lowered for it, or was.
         sure_ms: How much of it was surely voice.
     """
 
@@ -46,6 +50,7 @@ class Challenge:
     speech_end: Samples
     backchannel: bool = False
     ducked: bool = False
+    lowered_at: Samples | None = None
     sure_ms: float = 0.0
     kept: bool = False
     turn: int | None = None
@@ -102,26 +107,30 @@ class FloorReply:
         opened = OpenSegment(segment, voicing.edge)
         if not interruptible or not self.audible:
             return (opened,)
-        self.challenge.ducked = True
-        return (Duck(self.reply), opened)
+        return (*self.lowered(at), opened)
 
     def unducked(self) -> Effects:
         """It swells up again, if it was lowered."""
         return (Unduck(self.reply),) if self.challenge is not None and self.challenge.ducked else ()
 
     def hushed(self) -> Effects:
-        """The voice beside it pauses, and is kept: it swells up again."""
+        """The voice into it pauses, or may not interrupt it: it swells up again."""
         unducked = self.unducked()
         if self.challenge is not None:
-            self.challenge.ducked, self.challenge.sure_ms = False, 0.0
+            self.challenge.ducked, self.challenge.lowered_at = False, None
         return unducked
 
-    def lowered(self) -> Effects:
-        """The voice beside it begins anew."""
-        if self.challenge is None or self.challenge.ducked:
+    def lowered(self, at: Samples) -> Effects:
+        """The voice into it begins; where it goes on, and is not decided after a while, the reply swells up again."""
+        challenge = self.challenge
+        if challenge is None:
             return ()
-        self.challenge.ducked = True
-        return (Duck(self.reply),)
+        if challenge.lowered_at is None:
+            challenge.ducked, challenge.lowered_at = True, at
+            return (Duck(self.reply),)
+        unducked = self.unducked() if at - challenge.lowered_at >= samples_of_ms(LOWERED_MS) else ()
+        challenge.ducked = challenge.ducked and not unducked
+        return unducked
 
     def forgiven(self) -> Effects:
         """The voice into it was nothing."""

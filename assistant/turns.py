@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from assistant.floor import Floor, FloorState
-from assistant.floor_reply import Announcement, Challenge, FloorReply
+from assistant.floor_reply import Challenge, FloorReply
 from assistant.open_turn import OpenTurn
 from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import (
@@ -124,7 +124,7 @@ class Turns:
             case ReplyEnded():
                 return self._reply_ended(event)
             case Asked():
-                return self._asked(event)
+                return self._state.asked(event)
             case Submitted():
                 return self._submitted(event.at)
             case Pressed():
@@ -254,34 +254,42 @@ class Turns:
     def _heard_during_reply(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
-            onset = self._state.onset(at, voicing, self.settings)
-            if onset is not None:
-                return self._challenged(reply, at, replace(voicing, edge=onset))
-            return self._watch_reply(reply, at)
+            onset = self._state.onset(at, voicing, settings)
+            return self._watch_reply(reply, at) if onset is None else self._challenged(reply, at, onset, voicing)
         challenge.goes_on(at, voicing)
         if challenge.kept:
             return self._heard_beside(reply, challenge, at, voicing)
-        # Where the client ends turns it may still submit what was said meanwhile.
-        if not self._interruptible and (voicing.speaking or settings.manual or settings.held):
-            kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
-            return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
+        if not self._interruptible:
+            return (*reply.hushed(), *self._heard_in_vain(reply, challenge, at, voicing))
         if not voicing.speaking:
             return self._state.forgive(reply, voicing.edge)
-        return self._state.take(reply, challenge, at, settings) if challenge.is_sure(voicing, settings) else ()
+        if challenge.is_sure(voicing, settings):
+            return self._state.take(reply, challenge, at, settings)
+        return (*reply.lowered(at), *self._watch_reply(reply, at))
+
+    def _heard_in_vain(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
+        """Voice may not interrupt this reply."""
+        settings = self.settings
+        # Where the client ends turns it may still submit what was said meanwhile.
+        if not voicing.speaking and not settings.manual and not settings.held:
+            return self._state.forgive(reply, voicing.edge)
+        kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
+        return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
 
     def _heard_beside(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
         """The reply was asked for in the midst of their words: only who speaks up anew interrupts it."""
         anew = voicing.speaking and voicing.edge >= self._state.used_until
         if not anew or not self._interruptible:
+            challenge.sure_ms = 0.0
             return (*reply.hushed(), *self._watch_reply(reply, at))
         sure = challenge.is_sure(voicing, self.settings)
         if sure or not reply.audible:
             return self._state.take(reply, challenge, at, self.settings)
-        return reply.lowered()
+        return (*reply.lowered(at), *self._watch_reply(reply, at))
 
-    def _challenged(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
-        segment = self._state.segment_at(voicing.edge, self.settings)
-        effects = reply.challenged(at, voicing, segment, interruptible=self._interruptible)
+    def _challenged(self, reply: FloorReply, at: Samples, onset: Samples, voicing: Voicing) -> Effects:
+        segment = self._state.segment_at(onset, self.settings)
+        effects = reply.challenged(at, replace(voicing, edge=onset), segment, interruptible=self._interruptible)
         if not self._interruptible or reply.audible or reply.challenge is None:
             return effects
         # Nothing was heard yet: whoever speaks now is not interrupting but going on.
@@ -310,38 +318,6 @@ class Turns:
         if reply.challenge is None:
             return ()
         return (*reply.unducked(), *self._state.hand_over(reply.challenge, self.settings))
-
-    # ---- replies that nobody spoke for ----
-
-    def _asked(self, event: Asked) -> Effects:
-        state = self._state
-        if event.origin == "announcement":
-            state.announcements.append(Announcement(event.text))
-            return ()  # with the next frame that finds nobody speaking
-        if event.origin == "greeting":
-            return state.recite(event.at, event.origin, event.text) if state.floor is Floor.IDLE else ()
-        turn, reply = state.turn, state.reply
-        state.goes_on = None
-        if turn is not None and turn.endpoint is not None and event.origin == "requested":
-            return state.answer_after_all(turn, event.at)
-        if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
-            return ()
-        unheard = None if reply is None or reply.words_heard else reply.announcement
-        effects = state.cut(reply, "requested") if reply is not None else ()
-        kept = reply.challenge if reply is not None and reply.challenge is not None and reply.challenge.kept else None
-        if turn is not None:
-            kept, set_aside = state.set_aside(turn, event.at)
-            effects += set_aside
-        state.used(event.at)
-        if event.origin == "requested":
-            effects += state.request(event.at)
-        else:
-            if unheard is not None:
-                state.announcements.remove(unheard)  # it is what is said again
-            effects += state.recite(event.at, event.origin, event.text, announcement=unheard)
-        if state.reply is not None:
-            state.reply.challenge = kept
-        return effects
 
     # ---- what the client decides ----
 
@@ -383,18 +359,13 @@ class Turns:
         return state.give_up(turn, at, "cleared")
 
     def _cancelled(self, at: Samples, *, request_too: bool = False) -> Effects:
-        reply, turn = self._state.reply, self._state.turn
-        self._state.goes_on = None
+        state, reply, turn = self._state, self._state.reply, self._state.turn
+        state.goes_on = None
         if reply is None:
-            return self._request_dropped(turn, at) if request_too and turn is not None and self.owes else ()
+            return (
+                state.request_dropped(turn, at, self.settings) if request_too and turn is not None and self.owes else ()
+            )
         challenge = reply.challenge
         if challenge is None or (self._interruptible and not challenge.kept):
-            return self._state.cut(reply, "client")
-        return (Interrupt(reply.reply, "client"), *self._state.hand_over(challenge, self.settings))
-
-    def _request_dropped(self, turn: OpenTurn, at: Samples) -> Effects:
-        """An answer to words that are still to come is not wanted after all: they are what they were without it."""
-        turn.owed, turn.answered = False, self.settings.answers and not self.settings.manual
-        if turn.answered or turn.attempt is None or not turn.attempt.ready:
-            return ()
-        return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, self.settings))
+            return state.cut(reply, "client")
+        return (Interrupt(reply.reply, "client"), *state.hand_over(challenge, self.settings))

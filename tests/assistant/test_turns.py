@@ -102,14 +102,18 @@ class Scene:
             told += self.tell(Heard(at(self.now_ms), voicing))
         return told
 
-    def _go(self, ms: float, *, speaking: bool) -> tuple[Effect, ...]:
+    def babble(self, ms: float) -> tuple[Effect, ...]:
+        """Something that may be voice, and never surely is."""
+        return self._go(ms, speaking=True, probability=0.58)
+
+    def _go(self, ms: float, *, speaking: bool, probability: float = 1.0) -> tuple[Effect, ...]:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
         told: list[Effect] = []
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
-            told += self.tell(Heard(at(self.now_ms), Voicing(speaking, at(self.edge_ms), float(speaking))))
+            told += self.tell(Heard(at(self.now_ms), Voicing(speaking, at(self.edge_ms), speaking * probability)))
         return tuple(told)
 
     def transcribed(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
@@ -229,6 +233,39 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
     assert scene.floor() is Floor.REPLY
+
+
+def test_a_voice_that_is_never_sure_lowers_the_reply_for_a_second() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    assert scene.babble(1000) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    assert scene.babble(20) == (Unduck(reply),)
+    assert scene.babble(3000) == ()
+    assert scene.voice(280) == (), "what becomes sure in the midst of it interrupts all the same"
+    assert scene.voice(20) == (Interrupt(reply), Started(2, at(1800)))
+
+
+def test_a_voice_that_is_never_sure_is_nothing_where_it_ends_and_the_next_one_lowers_the_reply_again() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.babble(2000)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(1500)), 1),)
+    assert scene.babble(20)[0] == Duck(reply)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_reply_gets_stuck_also_under_a_voice_that_is_never_sure(*, beside: bool) -> None:
+    scene = Scene()
+    if beside:
+        scene.voice(500)
+        scene.tell(Asked(at(500), "requested"))
+        scene.silence(200)
+        scene.playing(ReplyId(2, 1), 1)
+    else:
+        scene.replying(words_heard=3, audible=True)
+    effects = scene.babble(10_000)
+    assert [type(effect) for effect in effects if isinstance(effect, Duck | Unduck)] == [Duck, Unduck]
+    assert any(isinstance(effect, Interrupt) and effect.why == "stuck" for effect in effects)
 
 
 def test_two_coughs_have_two_segments() -> None:
@@ -1009,6 +1046,18 @@ def test_a_reply_that_may_not_be_interrupted_plays_on() -> None:
     assert [type(effect) for effect in scene.voice(2000)] == [OpenSegment]
     assert [type(effect) for effect in scene.silence(200)] == [DiscardSegment]
     assert scene.turns.floor is Floor.REPLY
+
+
+@pytest.mark.parametrize(
+    "changed", [TurnSettings(manual=True), TurnSettings(interruptible=False), TurnSettings(held=True)]
+)
+def test_a_reply_that_may_not_be_interrupted_any_more_swells_up_again(changed: TurnSettings) -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.voice(100)
+    scene.turns.settings = changed
+    assert scene.voice(20) == (Unduck(reply),)
+    assert scene.voice(2000) == ()
 
 
 def test_what_is_said_into_a_reply_that_only_the_client_interrupts_is_a_turn_behind_it() -> None:
