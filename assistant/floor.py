@@ -26,12 +26,14 @@ from assistant.turn_events import (
     GoOn,
     Interrupt,
     NothingSaid,
+    NotTranscribed,
     OpenSegment,
     Prepare,
     ReplyId,
     Retract,
     Started,
     TakeDown,
+    Transcribed,
 )
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
@@ -232,32 +234,60 @@ class FloorState:
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
         """The reply is over; whoever spoke into it has the floor."""
         self.reply = None
-        number = self.next_turn() if challenge.turn is None else challenge.turn
-        self._open(number, challenge.segment, challenge.onset, challenge.speech_end, settings)
-        return (Started(number, challenge.onset),) if challenge.turn is None else ()
+        number, aside = challenge.turn, challenge.aside
+        if aside is not None:
+            self.turn, aside.speech_end, aside.cut = aside, challenge.speech_end, self._held_up()
+            return ()
+        self._open(number or self.next_turn(), challenge.segment, challenge.onset, challenge.speech_end, settings)
+        return (Started(self._turns_so_far, challenge.onset),) if number is None else ()
 
     def keep(self, challenge: Challenge) -> Effects:
         """What is said into the reply does not interrupt it, and is a turn behind it."""
         challenge.kept, challenge.turn = True, self.next_turn()
         return (Started(challenge.turn, challenge.onset),)
 
-    def forgive(self, reply: FloorReply, until: Samples, *, at: Samples | None = None) -> Effects:
-        """The voice into the reply was nothing; `at`: is to be, since then."""
+    def ask_aside(self, challenge: Challenge, at: Samples, settings: TurnSettings) -> Effects:
+        """Whoever spoke into the reply is silent: was it addressed?"""
+        aside = challenge.aside
+        started: Effects = ()
+        if aside is None:
+            number = challenge.turn = self.next_turn()
+            aside = challenge.aside = OpenTurn(number, challenge.segment, challenge.onset, challenge.speech_end)
+            aside.answered, started = settings.answers, (Started(number, challenge.onset),)
+        return (*started, aside.begin_attempt(at, challenge.speech_end, settings))
+
+    def answered_aside(self, reply: FloorReply, told: Transcribed | NotTranscribed, settings: TurnSettings) -> Effects:
+        """Their words have come: who was addressed has the floor."""
+        aside = None if reply.challenge is None else reply.challenge.aside
+        effects = None if aside is None else aside.told(told)
+        if aside is None or aside.attempt is None or reply.challenge is None or effects is None:
+            return ()
+        if not aside.attempt.text and aside.attempt.void != "called":
+            return self.forgive(reply, reply.challenge.speech_end, told.at, aside.attempt.void or "no words")
+        return (*self.take(reply, reply.challenge, told.at, settings), *effects)
+
+    def forgive(self, reply: FloorReply, until: Samples, at: Samples, why: AbandonReason = "cleared") -> Effects:
+        """The voice into the reply was nothing, or is to be."""
         challenge = reply.challenge
         self.used(until)
-        nothing: Effects = ()
-        if challenge is not None and challenge.turn is not None and at is not None:
-            nothing = (NothingSaid(challenge.turn, at, challenge.speech_end, "cleared"),)
-        return (*reply.forgiven(), *nothing)
+        if challenge is None:
+            return ()
+        if challenge.aside is not None:
+            return (*reply.dismissed(), *challenge.aside.nothing(at, why))
+        discarded = (*reply.dismissed(), DiscardSegment(challenge.segment, reply.reply.turn))
+        nothing = () if challenge.turn is None else (NothingSaid(challenge.turn, at, challenge.speech_end, why),)
+        return (*discarded, *nothing)
 
-    def cut(self, reply: FloorReply, why: Literal["requested", "client"]) -> Effects:
+    def cut(self, reply: FloorReply, at: Samples, why: Literal["requested", "client"]) -> Effects:
         """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""
         self.reply = None
         if why == "requested":
             self.announce_again(reply)
+        challenge = reply.challenge
         forgiven: Effects = ()
-        if reply.challenge is not None and not reply.challenge.kept:
-            forgiven = (DiscardSegment(reply.challenge.segment, reply.reply.turn),)
+        if challenge is not None and not challenge.kept:
+            challenge.ducked = False  # the reply is over
+            forgiven = self.forgive(reply, self.used_until, at, "requested" if why == "requested" else "cleared")
         return (*forgiven, Interrupt(reply.reply, why))
 
     def set_aside(self, turn: OpenTurn, at: Samples) -> tuple[Challenge, Effects]:
@@ -298,7 +328,7 @@ class FloorState:
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
             return ()
         unheard = None if reply is None or reply.words_heard else reply.announcement
-        effects = self.cut(reply, "requested") if reply is not None else ()
+        effects = self.cut(reply, event.at, "requested") if reply is not None else ()
         kept = reply.challenge if reply is not None and reply.challenge is not None and reply.challenge.kept else None
         if turn is not None:
             kept, set_aside = self.set_aside(turn, event.at)

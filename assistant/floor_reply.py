@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from assistant.turn_events import DiscardSegment, Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
+from assistant.open_turn import OpenTurn
+from assistant.turn_events import Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
@@ -39,6 +40,7 @@ class Challenge:
         kept: It was a turn already when somebody asked for this reply, by typing, or it may not interrupt: its words
             are a turn behind it, and what goes on of it interrupts nothing. Voice that begins anew may, if any may.
         turn: The number of that turn, where it was told already that it began.
+        aside: The turn that it is if it is addressed: its words were asked for beside the reply.
         speech_end: Should nothing more come.
         backchannel: As far as its words are known, it only shows that somebody listens.
         lowered_at: Since when the reply is lowered for it, or was.
@@ -54,6 +56,7 @@ class Challenge:
     sure_ms: float = 0.0
     kept: bool = False
     turn: int | None = None
+    aside: OpenTurn | None = None
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
@@ -132,12 +135,10 @@ class FloorReply:
         challenge.ducked = challenge.ducked and not unducked
         return unducked
 
-    def forgiven(self) -> Effects:
+    def dismissed(self) -> Effects:
         """The voice into it was nothing."""
-        if self.challenge is None:
-            return ()
-        unducked, segment, self.challenge = self.unducked(), self.challenge.segment, None
-        return (*unducked, DiscardSegment(segment, self.reply.turn))
+        unducked, self.challenge = self.unducked(), None
+        return unducked
 
 
 def _sure_ms(voicing: Voicing) -> float:

@@ -71,7 +71,7 @@ def session(
         microphone,
         speaker,
         engines,
-        Turns(replace(turns, held=by_key, interruptible=who.interruptible)),
+        Turns(replace(turns, held=by_key, interruptible=who.interruptible, by_name=not who.interruptible)),
         Conversation(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),

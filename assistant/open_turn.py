@@ -15,9 +15,11 @@ from assistant.turn_events import (
     Effect,
     Effects,
     NothingSaid,
+    NotTranscribed,
     Prepare,
     ReplyId,
     Transcribe,
+    Transcribed,
 )
 from assistant.turn_settings import TurnSettings
 from assistant.turn_words import plain_words
@@ -154,6 +156,13 @@ class OpenTurn:
         return dropped
 
     # ---- their words ----
+
+    def told(self, event: Transcribed | NotTranscribed) -> Effects | None:
+        """The words that an attempt asked for, or that they are lost; None as in `transcribed`."""
+        if isinstance(event, NotTranscribed):
+            return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
+        words = event.words
+        return self.transcribed(event.reply, words.text.strip(), rough=words.rough, unheard=False, void=event.void)
 
     def transcribed(
         self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Literal["", "overheard", "called"]

@@ -26,6 +26,7 @@ class TurnSettings:
         interruptible: Voice during a reply can take the floor.
         by_client: A client does what turn taking does not: it may cut speech in two, and what goes on behind the cut is
             another turn; and it may interrupt a reply where voice may not: what is said into one is a turn behind it.
+        by_name: Voice that may not interrupt a reply does if it is addressed: its words are asked for, as a turn's are.
     """
 
     hangover_ms: float = 400.0
@@ -41,3 +42,4 @@ class TurnSettings:
     answers: bool = True
     interruptible: bool = True
     by_client: bool = False
+    by_name: bool = False

@@ -23,7 +23,7 @@ and is a turn of its own when the reply is over.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never
+from typing import assert_never
 
 from assistant.floor import Floor, FloorState
 from assistant.floor_reply import Challenge, FloorReply
@@ -106,7 +106,7 @@ class Turns:
         configured = self._state.configured(self.settings)
         return (*configured, *self._told(event))
 
-    def _told(self, event: Event) -> Effects:  # noqa: C901, PLR0911, PLR0912 - one return for each kind of event
+    def _told(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
         match event:
             case Heard():
                 return self._heard(event.at, event.voicing)
@@ -114,11 +114,8 @@ class Turns:
                 return self._partial(event.at, event.words, called=event.called)
             case Judged():
                 return self._judged(event.segment, event.estimate)
-            case Transcribed():
-                words = event.words
-                return self._transcribed(event.at, event.reply, words.text.strip(), rough=words.rough, void=event.void)
-            case NotTranscribed():
-                return self._transcribed(event.at, event.reply, "", unheard=True)
+            case Transcribed() | NotTranscribed():
+                return self._transcribed(event)
             case Playing():
                 return self._playing(event)
             case ReplyEnded():
@@ -216,21 +213,14 @@ class Turns:
 
     # ---- the words ----
 
-    def _transcribed(
-        self,
-        at: Samples,
-        reply: ReplyId,
-        text: str,
-        *,
-        rough: bool = False,
-        unheard: bool = False,
-        void: Literal["", "overheard", "called"] = "",
-    ) -> Effects:
-        turn = self._state.turn
-        effects = None if turn is None else turn.transcribed(reply, text, rough=rough, unheard=unheard, void=void)
+    def _transcribed(self, event: Transcribed | NotTranscribed) -> Effects:
+        turn, reply = self._state.turn, self._state.reply
+        if reply is not None:
+            return self._state.answered_aside(reply, event, self.settings)
+        effects = None if turn is None else turn.told(event)
         if turn is None or effects is None:
             return ()
-        return effects + (self._state.commit_if_ready(turn, at) if turn.endpoint is not None else ())
+        return effects + (self._state.commit_if_ready(turn, event.at) if turn.endpoint is not None else ())
 
     def _partial(self, at: Samples, words: Words, *, called: bool) -> Effects:
         reply = self._state.reply
@@ -262,7 +252,7 @@ class Turns:
         if not self._interruptible:
             return (*reply.hushed(), *self._heard_in_vain(reply, challenge, at, voicing))
         if not voicing.speaking:
-            return self._state.forgive(reply, voicing.edge)
+            return self._state.forgive(reply, voicing.edge, at)
         if challenge.is_sure(voicing, settings):
             return self._state.take(reply, challenge, at, settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))
@@ -270,11 +260,23 @@ class Turns:
     def _heard_in_vain(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
         """Voice may not interrupt this reply."""
         settings = self.settings
+        by_silence = not settings.manual and not settings.held
+        if by_silence and (settings.by_name or challenge.aside is not None):
+            return (*self._asked_aside(challenge, at, voicing), *self._watch_reply(reply, at))
         # Where the client ends turns it may still submit what was said meanwhile.
-        if not voicing.speaking and not settings.manual and not settings.held:
-            return self._state.forgive(reply, voicing.edge)
+        if by_silence and not voicing.speaking:
+            return self._state.forgive(reply, voicing.edge, at)
         kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
         return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
+
+    def _asked_aside(self, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
+        """Only who is addressed interrupts it: behind a silence that would end a turn the words are asked for."""
+        if voicing.speaking:
+            return () if challenge.aside is None else challenge.aside.drop_attempts("went on")
+        asked = challenge.aside is not None and challenge.aside.attempt is not None
+        if asked or at - challenge.speech_end < samples_of_ms(self.settings.hangover_ms):
+            return ()
+        return self._state.ask_aside(challenge, at, self.settings)
 
     def _heard_beside(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
         """The reply was asked for in the midst of their words: only who speaks up anew interrupts it."""
@@ -353,7 +355,7 @@ class Turns:
         state.cut_here(at)
         self._pressed_at = None
         if reply is not None and reply.challenge is not None:
-            return state.forgive(reply, at, at=at)
+            return state.forgive(reply, at, at)
         if turn is None or turn.endpoint is not None:
             return ()
         return state.give_up(turn, at, "cleared")
@@ -367,5 +369,5 @@ class Turns:
             )
         challenge = reply.challenge
         if challenge is None or (self._interruptible and not challenge.kept):
-            return state.cut(reply, "client")
+            return state.cut(reply, at, "client")
         return (Interrupt(reply.reply, "client"), *state.hand_over(challenge, self.settings))

@@ -62,6 +62,7 @@ def run(recorded: Recorded, before: Turns, span: Span, change: Change, pace: Pac
     """
     world = _World(recorded, copy.deepcopy(before), span, change, pace)
     world.turns.settings = change(world.turns.settings)
+    world.recall()
     for place in range(span.start, span.end):
         if place >= span.next and world.moved_on:
             return world.course
@@ -82,6 +83,7 @@ class _World:
     place: int = 0
     now: Samples = Samples(0)
     stretch: Samples = Samples(0)
+    spoken_into: ReplyId | None = None  # the reply that was under way as the turn began
     moved_on: bool = False  # another turn has begun since the last answer
     last: Heard | None = None
     segment: SegmentId = NO_SEGMENT
@@ -104,13 +106,13 @@ class _World:
             case Heard():
                 self._until(item.at)
                 self._hear(item)
-            case Partial(at, words):
-                self.tell(Partial(at, replace(words, segment=self.segment)))
+            case Partial():
+                self.tell(replace(item, words=replace(item.words, segment=self.segment)))
             case Judged():
                 self._judged(item)
-            case Transcribed(at, reply, words):
+            case Transcribed(reply=reply):
                 if reply in self.bound:
-                    self.tell(Transcribed(at, self.bound[reply], words))
+                    self.tell(replace(item, reply=self.bound[reply]))
             case NotTranscribed(at, reply, _):
                 if reply in self.bound:
                     self.tell(NotTranscribed(at, self.bound[reply], self.segment))
@@ -119,6 +121,19 @@ class _World:
                     self.tell(replace(item, reply=here))
             case _:
                 self.tell(item)
+
+    def recall(self) -> None:
+        """The reply that it was said into, and the silence in which it begins: its words may have been asked for."""
+        self.spoken_into = self.turns.replying
+        for place in range(self.span.start - 1, -1, -1):
+            told, effects = self.recorded.steps[place]
+            asked = [effect.reply for effect in effects if isinstance(effect, Transcribe)]
+            self.bound |= {reply: reply for reply in asked}
+            self.ordinal += len(asked)
+            if (at := voiced(told)) is not None:
+                self.stretch = at
+                break
+        self.asked = dict.fromkeys(((self.stretch, ordinal) for ordinal in range(self.ordinal)), True)
 
     def fall_silent(self) -> None:
         """The trace ends here; nobody speaks any more."""
@@ -153,6 +168,8 @@ class _World:
 
     def _heard_here(self, reply: ReplyId) -> ReplyId | None:
         """The id that a recorded reply has here, if it was committed alike."""
+        if reply == self.spoken_into:
+            return reply
         here = self.bound.get(reply)
         return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
 
@@ -234,7 +251,8 @@ class _World:
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
         words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
         self._make_up_judgement(segment, at, "words", ordinal)
-        self._later(at, lambda: self._come(Transcribed(self.now, reply, words)))
+        void = told.void if isinstance(told, Transcribed) else ""
+        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void)))
 
     def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
         """They are worth a word only where somebody still waits for them, and in the turn at hand."""
@@ -245,8 +263,11 @@ class _World:
     def _make_up_judgement(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
         found = self._judgement(source, ordinal)
         if found is not None:
-            self.course.assumed.add("judgement")
-            self._later(at, lambda: Judged(self.now, segment, found.estimate), self.stretch)
+            self._later(at, lambda: self._made_up(Judged(self.now, segment, found.estimate)), self.stretch)
+
+    def _made_up(self, judged: Judged) -> Event:
+        self.course.assumed.add("judgement")
+        return judged
 
     def _like(self, ordinal: int) -> Ask | None:
         """The recorded asking that is most like this one: of the same silence, else of the same turn, near it."""

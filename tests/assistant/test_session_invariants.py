@@ -290,7 +290,7 @@ def test_wake(
             secret |= set(words)
         spoken.append(Says(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
     attention = Attention(WakePhrase("hey computer"), samples_of_s(listen_s))
-    turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible)
+    turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible, by_name=not listen_s)
     rehearsal = rehearsed(spoken, acts, turns, delay_ms, attention=attention)
     rehearsal.transcriber.partials = partials
     watched = Watched(rehearsal, acts)

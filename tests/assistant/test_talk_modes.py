@@ -19,6 +19,7 @@ from audio.stt import Words
 from audio.units import Samples, samples_of_s
 
 EAGER = TurnSettings(speculate_after_ms=100.0)
+BY_NAME = TurnSettings(speculate_after_ms=100.0, interruptible=False, by_name=True)
 HELD = TurnSettings(speculate_after_ms=100.0, held=True)
 
 
@@ -119,7 +120,7 @@ def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> 
         length_ms=11000,
         replies=["Once upon a time there was a king who had three sons and a castle."],
         attention=listener(0),
-        turns=TurnSettings(speculate_after_ms=100.0, interruptible=False),
+        turns=BY_NAME,
     )
     (record,) = rehearsal.perform().records
     voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
@@ -151,15 +152,17 @@ def test_a_voice_interrupts_within_the_window() -> None:
     assert asked(rehearsal) == ["tell me a story", "stop it"]
 
 
+@pytest.mark.parametrize("partial_ms", [3700, None])
 @pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
-def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str) -> None:
+def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str, partial_ms: int | None) -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "hey computer tell me a story"), Says(3000, 4000, heard)],
         replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
         attention=listener(0),
-        turns=TurnSettings(speculate_after_ms=100.0, interruptible=False),
+        turns=BY_NAME,
     )
-    rehearsal.at(3700, lambda: partial(rehearsal, heard))
+    if partial_ms is not None:
+        rehearsal.at(partial_ms, lambda: partial(rehearsal, heard))
     performance = rehearsal.perform()
     assert performance.records[0].outcome == outcome
     assert asked(rehearsal)[1:] == (["stop"] if outcome == "interrupted" else [])

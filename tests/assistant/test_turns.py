@@ -1085,6 +1085,89 @@ def test_a_cough_into_a_reply_that_only_the_client_interrupts_is_nothing() -> No
     assert [type(effect) for effect in scene.effects] == [OpenSegment, DiscardSegment]
 
 
+# ---- voice may not interrupt, but who is addressed ----
+
+BY_NAME = TurnSettings(interruptible=False, by_name=True)
+SECOND = ReplyId(2, 1)
+
+
+def spoken_into_a_reply() -> Scene:
+    """From 1.8 s on, with a breath in it, up to 3 s; the words are asked for."""
+    scene = Scene(BY_NAME)
+    scene.replying(words_heard=3, audible=True)
+    scene.effects.clear()
+    scene.voice(400)
+    scene.silence(200)
+    scene.voice(600)
+    scene.silence(380)
+    assert [type(effect) for effect in scene.effects] == [OpenSegment], "a breath ends nothing, and nothing ducks"
+    assert scene.silence(20) == (Started(2, at(1800)), Transcribe(SECOND, SegmentId(at(1500)), at(3000)))
+    assert scene.silence(200) == ()
+    return scene
+
+
+def test_who_is_addressed_in_a_reply_interrupts_it_when_the_words_have_come() -> None:
+    scene = spoken_into_a_reply()
+    assert scene.transcribed(SECOND, "stop") == (
+        Interrupt(FIRST),
+        Prepare(SECOND, "stop", "stop"),
+    )
+    assert scene.silence(20) == (
+        Endpoint(2),
+        Commit(SECOND, "stop", "stop", at(3000)),
+        CloseSegment(SegmentId(at(1500)), 2),
+    )
+
+
+def test_what_is_said_into_a_reply_to_somebody_else_leaves_it_alone() -> None:
+    scene = spoken_into_a_reply()
+    assert scene.tell(Transcribed(at(scene.now_ms), SECOND, words(""), "overheard")) == (
+        Drop(SECOND, "overheard"),
+        DiscardSegment(SegmentId(at(1500)), 2),
+        NothingSaid(2, at(scene.now_ms), at(3000), "overheard"),
+    )
+    assert scene.floor() is Floor.REPLY
+    assert scene.voice(20) == (OpenSegment(SegmentId(at(3300)), at(3600)),)
+
+
+def test_a_call_alone_interrupts_a_reply() -> None:
+    scene = spoken_into_a_reply()
+    called = Transcribed(at(scene.now_ms), SECOND, words(""), "called")
+    assert scene.tell(called) == (Interrupt(FIRST),)
+    assert scene.silence(20)[-1] == NothingSaid(2, at(scene.now_ms), at(3000), "called")
+
+
+def test_who_goes_on_before_the_words_have_come_is_asked_about_again() -> None:
+    scene = spoken_into_a_reply()
+    assert scene.voice(20) == (Drop(SECOND, "went on"),)
+    assert scene.transcribed(SECOND, "stop") == ()
+    assert scene.silence(400)[-1] == Transcribe(ReplyId(2, 2), SegmentId(at(1500)), at(3620))
+    assert scene.transcribed(ReplyId(2, 2), "stop it")[0] == Interrupt(FIRST)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_reply_that_ends_before_the_words_have_come_leaves_the_floor_to_them(*, goes_on: bool) -> None:
+    scene = spoken_into_a_reply()
+    if goes_on:
+        scene.voice(20)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    scene.silence(400)
+    asked = ReplyId(2, 2) if goes_on else SECOND
+    assert Prepare(asked, "stop", "stop") in scene.transcribed(asked, "stop")
+
+
+@pytest.mark.parametrize("event", [Asked(at(0), "requested"), Cleared(at(0))])
+def test_words_that_are_asked_for_beside_a_reply_are_dropped_with_it(event: Asked | Cleared) -> None:
+    scene = spoken_into_a_reply()
+    now, why = at(scene.now_ms), "requested" if isinstance(event, Asked) else "cleared"
+    assert scene.tell(replace(event, at=now))[:3] == (
+        Drop(SECOND, why),  # type: ignore[arg-type]
+        DiscardSegment(SegmentId(at(1500)), 2),
+        NothingSaid(2, now, at(3000), why),  # type: ignore[arg-type]
+    )
+    assert scene.transcribed(SECOND, "stop") == ()
+
+
 def test_a_client_that_interrupts_hears_on_what_was_begun_into_the_reply() -> None:
     scene = Scene(TurnSettings(interruptible=False, by_client=True))
     scene.replying(words_heard=3, audible=True)
@@ -1453,6 +1536,7 @@ hangovers = st.integers(100, 1500)
     ends=st.sampled_from(["silence", "client", "manual", "held"]),
     answers=st.booleans(),
     interruptible=st.booleans(),
+    by_name=st.booleans(),
     hold=st.integers(0, 5),
     settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
     voids=st.lists(st.sampled_from(["", "", "overheard", "called"]), min_size=1, max_size=4),
@@ -1473,6 +1557,7 @@ def test_whatever_happens(
     ends: str,
     answers: bool,
     interruptible: bool,
+    by_name: bool,
     hold: int,
     settle_ms: float,
     voids: list[Literal["", "overheard", "called"]],
@@ -1491,6 +1576,7 @@ def test_whatever_happens(
         answers=answers,
         interruptible=interruptible,
         by_client=ends in {"client", "manual"},
+        by_name=by_name,
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     world = World(Turns(config), stt_delays_ms, lengths_ms, texts, voids, TalkKey() if ends == "held" else None)

@@ -152,6 +152,7 @@ SETTINGS = st.builds(
     answers=st.sampled_from([True, True, False]),
     interruptible=st.sampled_from([True, True, False]),
     by_client=st.booleans(),
+    by_name=st.booleans(),
 )
 
 
@@ -208,11 +209,20 @@ def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
 # A cough into the rest of a reply that another cough had cut: no words are made up for it.
 COUGHS = [Says(460, 560, "what time is it"), Says(960, 1260, ""), Says(2760, 2860, "")]
 
+# A voice that pauses as the reply ends into which it spoke: a turn that begins in silence.
+INTO_THE_END = [Says(460, 560, "what time is it"), Says(3560, 3660, ""), Says(3720, 3820, "")]
+
+# Words that were asked for and dropped before they came: no judgement was made up with them.
+GOES_ON = [Says(460, 560, ""), Says(620, 720, "what time is it"), Says(840, 940, "")]
+BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 @settings(max_examples=15, phases=PHASES)
-@example(COUGHS, TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0), 0)
+@example(COUGHS, BRIEF, 0)
+@example(INTO_THE_END, replace(BRIEF, interruptible=False, by_name=True), 0)
+@example(GOES_ON, BRIEF, 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
     with overheard() as then:

@@ -260,6 +260,7 @@ RANDOM_SETTINGS = st.builds(
     answers=st.booleans(),
     interruptible=st.booleans(),
     by_client=st.booleans(),
+    by_name=st.booleans(),
 )
 
 
