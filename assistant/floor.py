@@ -70,6 +70,7 @@ class FloorState:
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
         cut_at: So, because the client said so in the midst of it, or in silence.
+        spoken_on_at: So, because a turn was too long there that had words: what goes on is the next one.
         announcements: Waiting until nobody speaks.
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
     """
@@ -78,6 +79,7 @@ class FloorState:
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
+    spoken_on_at: Samples | None = None
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
     _turns_so_far: int = 0
@@ -115,9 +117,9 @@ class FloorState:
         """Where speech began that belongs to no turn yet; None where nobody speaks."""
         if not voicing.speaking or voicing.edge >= self.used_until:
             return voicing.edge if voicing.speaking else None
-        # Where the client may cut speech in two, what goes on behind the cut is the next one.
+        # Where the client may cut speech in two, or it was too long, what goes on behind the cut is the next one.
         client = settings.manual or (settings.by_client and self.cut_at == self.used_until)
-        cut = client and not settings.held and voicing.fading is None
+        cut = (client or self.spoken_on_at == self.used_until) and not settings.held and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
     def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
@@ -174,6 +176,8 @@ class FloorState:
             return self.abandon(turn, at, attempt.void or "no words")
         self.turn = None
         self.used(turn.speech_end)
+        if turn.overlong and attempt.text and not attempt.rough:
+            self.spoken_on_at = self.used_until
         closed = CloseSegment(turn.segment, turn.number)
         if not turn.answered:
             return (TakeDown(turn.number, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)

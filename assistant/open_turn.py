@@ -75,6 +75,7 @@ class OpenTurn:
         begun: Of them, without those that only asked for words again.
         recheck: Its words asked for again.
         forced: Ended by its length or the client: the voice that still goes on does not reopen it.
+        overlong: Ended by its length in the midst of voice.
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
         cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
@@ -92,6 +93,7 @@ class OpenTurn:
     recheck: Attempt | None = None
     endpoint: Samples | None = None
     forced: bool = False
+    overlong: bool = False
     wait_ms: float | None = None
     owed: bool = False
     cut: ReplyId | None = None

@@ -17,7 +17,8 @@ class TurnSettings:
             for again then, and the attempt begins anew if they have changed.
         interrupt_after_ms: Voice during a reply that takes the floor, a frame counting as much as it is surely voice;
             less lets the reply swell up again.
-        max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio) or the key was forgotten.
+        max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio) or the key was forgotten. If it had
+            words, what goes on is the next one; else it is nothing, up to the next pause.
         stuck_after_s: Without progress for so long the floor is given back.
         pre_roll_ms: A segment begins this much before the detected onset, so that no first word is clipped.
         manual: Turns end when the client says so, not by silence; replies are not interrupted by voice.

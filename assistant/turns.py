@@ -165,9 +165,8 @@ class Turns:
         if not self.settings.manual and turn.too_long(at, self.settings):
             turn.speech_end = at
             dropped = turn.drop_attempts("went on")
-            turn.forced = True
+            turn.forced = turn.overlong = True
             turn.endpoint = at
-            self._state.used_until = Samples(voicing.edge + 1)  # the same stretch of voice does not open another turn
             return (*dropped, turn.begin_attempt(at, at, self.settings), Endpoint(turn.number))
         if voicing.fading is not None:
             turn.endpoint = None

@@ -253,6 +253,16 @@ def test_a_reply_that_was_stopped_does_not_go_on_because_one_before_it_was_to(to
     assert len(rehearsal.model.asked) == 3
 
 
+def test_not_a_word_is_lost_where_somebody_speaks_for_longer_than_a_turn_may_be() -> None:
+    told = [f"word{number}" for number in range(60)]
+    rehearsal = Rehearsal([Says(1000, 13_000, " ".join(told))], 18_000, turns=TurnSettings(max_turn_s=5))
+    rehearsal.transcriber.word_by_word = True
+    rehearsal.transcriber.delay_ms = 200
+    (record,) = rehearsal.perform().records
+    assert record.words is not None
+    assert record.words.user.split() == told
+
+
 def test_a_reply_that_was_heard_to_its_last_word_does_not_go_on() -> None:
     performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
     assert "resumed" not in [record.no_latency_reason for record in performance.records]

@@ -536,11 +536,36 @@ def test_a_reply_without_progress_gives_the_floor_back() -> None:
     assert scene.floor() is Floor.IDLE
 
 
-def test_a_voice_that_never_ends_is_answered_once() -> None:
+def too_long(text: str, *, rough: bool = False, words_heard: int | None = None) -> Scene:
+    """A turn that is ended in the midst of voice."""
     scene = Scene(TurnSettings(max_turn_s=2))
     assert Endpoint(1) in scene.voice(2000)
     assert scene.voice(500) == ()  # it goes on, and does not reopen the turn
-    assert Commit(FIRST, "blah", "blah", at(2000)) in scene.transcribed(FIRST, "blah")
+    scene.tell(Transcribed(at(scene.now_ms), FIRST, Words(SOME_SEGMENT, Samples(0), text, rough)))
+    if words_heard is not None:
+        scene.playing(FIRST, words_heard)
+    scene.effects.clear()
+    return scene
+
+
+def test_who_speaks_for_longer_than_a_turn_may_be_goes_on_where_it_was_ended() -> None:
+    scene = too_long("blah")
+    segment = SegmentId(at(2000))
+    assert scene.voice(20) == (OpenSegment(segment, at(2000)), Retract(FIRST), Started(1, at(2000)))
+    scene.voice(500)
+    scene.silence(400)
+    again = ReplyId(1, 2)
+    assert Commit(again, "blah blah", "blah", at(3020)) in scene.transcribed(again, "blah")
+
+
+def test_who_still_speaks_as_the_answer_is_heard_interrupts_it() -> None:
+    scene = too_long("blah", words_heard=1)
+    assert scene.voice(300)[-2:] == (Interrupt(FIRST), Started(2, at(2000)))
+
+
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)])
+def test_a_voice_that_never_ends_and_has_no_words_is_nothing_until_it_pauses(text: str, *, rough: bool) -> None:
+    scene = too_long(text, rough=rough)
     assert scene.voice(3000) == ()  # nor does it interrupt
     scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
     assert scene.voice(3000) == ()
