@@ -350,14 +350,15 @@ class Attempts:
             task.cancel()
         self._trouble(f"the task of {task.get_name()} did not stop")
 
-    def hang_up(self, *, leaving: bool) -> None:
-        """The conversation is over; `leaving`: and nobody waits for the last reply."""
+    def hang_up(self, *, leaving: bool, broke_off: str | None = None) -> None:
+        """The conversation is over; `leaving`: and nobody waits for the last reply; `broke_off`: why, if it did."""
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
-                if not leaving:
+                reply.error = reply.error or broke_off
+                if not leaving and broke_off is None:
                     self._trouble("the last reply did not end in time and was cut off")
-                self._finish(reply, "interrupted", self._heard(reply, complete=False))
+                self._finish(reply, "failed" if broke_off else "interrupted", self._heard(reply, complete=False))
 
     def _trouble(self, what: str, *, private: bool = False) -> None:
         self.trouble(what, private)

@@ -75,8 +75,10 @@ class PlayoutStart:
         """The client itself says when it was audible; `device_s` of that was its buffer and device.
 
         What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
+        Nobody hears an answer before they have finished: then nothing was measured.
         """
-        if self.at_s is not None:
+        ended_s = self.trace.speech_end_s
+        if self.at_s is not None or (ended_s is not None and audible_s < ended_s):
             return
         self._heard(audible_s)
         arrived_s = audible_s - device_s

@@ -115,14 +115,13 @@ class Session:
     async def run(self) -> None:
         """Hold the conversation until the microphone ends and the last reply was played.
 
-        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed; the turn it broke into is
-        recorded all the same.
+        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed; its turn is recorded.
         """
         try:
             async with asyncio.TaskGroup() as self._tasks:
                 await self._converse()
         except BaseException as error:
-            self.recorder.give_up(f"the conversation broke off ({type(error).__name__})", self.microphone.clock)
+            self._hang_up(f"the conversation broke off ({type(error).__name__})")
             raise
         finally:
             self._leave_tools()
@@ -382,8 +381,9 @@ class Session:
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self._hear(Frame(self._at, silence, invented=True))
 
-    def _hang_up(self) -> None:
-        self._attempts.hang_up(leaving=self._leaving)
+    def _hang_up(self, broke_off: str | None = None) -> None:
+        self._attempts.hang_up(leaving=self._leaving, broke_off=broke_off)
+        self.recorder.give_up("failed" if broke_off else "cleared", self.microphone.clock, broke_off)
         self._listening.end()
 
     def _now_s(self) -> float:

@@ -255,14 +255,16 @@ class Recorder:
         self.told.forget()
         self._overheard += 1
 
-    def give_up(self, error: str, clock: StreamClock) -> None:
+    def give_up(self, outcome: Outcome, clock: StreamClock, error: str | None = None) -> None:
         """The conversation ends here and now: what is open is written as it stands."""
         for turn, trace in list(self._turns.items()):
+            if trace.speech_start_s is None and error is None:
+                continue  # words that came after the end of their turn
             if self._for_others and any(hearing is self._hearing for hearing in trace.hearings):
                 self.overheard(turn)
                 continue
             trace.error = trace.error or error
-            self.finish(turn, "failed", "", clock)
+            self.finish(turn, outcome, "", clock)
 
     def finish(self, turn: int, outcome: Outcome, heard: str, clock: StreamClock) -> None:
         """Everything about the turn is known: write its record."""

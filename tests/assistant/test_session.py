@@ -1,7 +1,8 @@
 """Whole conversations in virtual time; scripted are only the people and the engines."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from itertools import pairwise
 
 import pytest
@@ -9,13 +10,15 @@ from rehearsal import LoudnessVad, Performance, Rehearsal, Says, ScriptedMicroph
 
 from assistant.attempts import NOT_HEARD
 from assistant.engines import SessionSettings
-from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnTaken
+from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnFinished, TurnTaken
 from assistant.items import Answered, ItemId, Said
 from assistant.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
-from audio.units import Samples
+from audio.errors import AudioError
+from audio.frame import Frame
+from audio.units import Samples, samples_of_ms
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
 
@@ -465,6 +468,51 @@ def test_a_voice_that_fails_as_the_person_goes_on_leaves_nothing_behind() -> Non
         rehearsal.voice.fails = True
         (record,) = rehearsal.perform().records
         assert record.outcome in {"answered", "failed"}, "as the failing attempt was dropped or committed"
+
+
+class DyingMicrophone(ScriptedMicrophone):
+    """Is unplugged after four seconds."""
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        async with aclosing(super().frames()) as frames:
+            async for frame in frames:
+                if frame.end > samples_of_ms(4000):
+                    raise AudioError("unplugged")
+                yield frame
+
+
+def test_what_was_heard_of_a_reply_is_remembered_where_the_conversation_breaks_off_in_it() -> None:
+    rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,))
+    rehearsal.microphone = DyingMicrophone(rehearsal.says, rehearsal.length_ms)
+    with pytest.raises(ExceptionGroup):
+        rehearsal.perform()
+    heard = rehearsal.session.conversation.items[-1]
+    assert isinstance(heard, Answered)
+    assert heard.text == "It is ten o'clock. And this goes on"
+    (finished,) = (fact for _, fact, _ in rehearsal.seen if isinstance(fact, TurnFinished))
+    assert finished.record.outcome == "failed"
+    assert finished.record.error == "the conversation broke off (ExceptionGroup)"
+    assert finished.record.words is not None
+    assert finished.record.words.assistant == heard.text
+
+
+def test_who_leaves_while_somebody_speaks_leaves_a_record_of_that() -> None:
+    rehearsal = Rehearsal([TIME, Says(5000, 7000, "this is what I say")], length_ms=6000)
+    rehearsal.at(5500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
+    assert [record.outcome for record in rehearsal.perform().records] == ["answered", "cleared"]
+
+
+def test_a_client_that_heard_the_answer_before_the_question_was_over_has_measured_nothing() -> None:
+    rehearsal = Rehearsal([TIME])
+
+    def measured() -> None:
+        assert rehearsal.session.turns.replying is not None
+        rehearsal.session.measured(rehearsal.session.turns.replying, -0.5, 0.0)
+
+    rehearsal.at(2350, measured)
+    (record,) = rehearsal.perform().records
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 0
 
 
 def test_a_clean_up_that_hangs_is_interrupted() -> None:
