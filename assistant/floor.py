@@ -310,7 +310,7 @@ class FloorState:
             self.announcements.appendleft(reply.announcement)
 
     def failed(self, reply: FloorReply) -> None:
-        """It ended by itself, or got stuck: an announcement that was not heard is made again, a few times."""
+        """It ended by itself, or got stuck: an announcement that was not heard is made once more."""
         made = reply.announcement
         if made is not None and not reply.audible and made.failures + 1 < MOST_FAILURES:
             reply.announcement = replace(made, failures=made.failures + 1)

@@ -16,7 +16,7 @@ UNSURE = 0.6
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
 
-MOST_FAILURES = 3
+MOST_FAILURES = 2
 """An announcement of which nothing was heard this often, though nobody spoke, is made no more."""
 
 
