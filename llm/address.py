@@ -48,6 +48,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+_PRIVATE_ENDINGS = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
+"""Of names that no registrar gives to anybody; nor is there one without a dot, as containers have."""
+
+
+def is_private(host: str) -> bool:
+    """Whether the service is on this machine or in a network of one's own, going by its address alone."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_PRIVATE_ENDINGS)
+
+
 def checked_headers(endpoint: str, headers: Mapping[str, str], *, keyed: bool) -> Mapping[str, str]:
     """Headers that somebody wrote for an endpoint, once it is known that they can be sent.
 

@@ -14,10 +14,14 @@ from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import SPARE_FIELDS
 from llm.thoughts import Habit
+from llm.waking import Waking
 
 log = logging.getLogger(__name__)
 
 ROUTE = "/chat/completions"
+
+HELLO = (Message("user", "Hello."),)
+"""Asked for one token, so that a server loads its model."""
 
 OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
 """Fields that no parameter may be."""
@@ -61,6 +65,7 @@ class OpenAIChat:
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
         self._habit = Habit()
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
+        self._waking = Waking(lambda: self._ask(HELLO, ChatOptions(max_tokens=1))[0])
 
     @property
     def detail(self) -> str:
@@ -73,10 +78,13 @@ class OpenAIChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        events = paced(lambda: self._ask(messages, options), self._service.pace)
+        # Elsewhere a question that nobody asked might cost money.
+        return self._waking.watch(events) if self._service.private_address else events
 
     async def aclose(self) -> None:
         """Close connections. Idempotent; bounded in time."""
+        await self._waking.aclose()
         await self._service.aclose()
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:

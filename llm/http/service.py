@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from llm.address import base_url_of, checked_headers
+from llm.address import base_url_of, checked_headers, is_private
 from llm.chat import ChatOptions, Message, Queued, Sent, texts_of
 from llm.http.request_body import encoded
 from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
@@ -28,6 +28,7 @@ class HttpService:
 
     Attributes:
         where: Its address for people.
+        private_address: It is on this machine or in a network of one's own.
         pace: The deadlines of its answers.
     """
 
@@ -49,9 +50,11 @@ class HttpService:
         key = (settings.get("api_key") or "").strip() or None
         headers = checked_headers(endpoint, settings.get("headers", {}), keyed=key is not None)
         self._secrets = (*headers.values(), *(() if key is None else (key,)))
+        base = base_url_of(endpoint, url, route=route, example=example)
+        self.private_address = is_private(base.host)
         self._http = HttpStream(
             endpoint,
-            base_url_of(endpoint, url, route=route, example=example),
+            base,
             model=model,
             api_key=key,
             headers=headers,

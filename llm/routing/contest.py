@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from llm.chat import Answering, Calling, ChatEvent, FunctionCall, Outcome, Queued, Sent, Token, Tried, Why
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.paced import LOADING
 from llm.routing.choice import Endpoint, Routing
 from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
 
@@ -337,10 +338,10 @@ class Contest:
 
     def _too_slow(self) -> LlmError:
         names = ", ".join(repr(self._endpoint(number).name) for number in self._asked)
-        text = f"llm endpoints {names} gave no first content token in time: see their load, or raise"
+        text = f"llm endpoints {names} gave no first content token in time"
         return LlmTooSlow(
             self._endpoint(self._asked[0]).name,
-            f"{text} first_token_timeout_s",
+            f"{text}: {LOADING}see their load, or raise first_token_timeout_s",
             spoken=SPOKEN_TOO_SLOW,
             retryable=True,
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm.address import base_url_of, is_loopback, request_headers, route_url
+from llm.address import base_url_of, is_loopback, is_private, request_headers, route_url
 
 ROUTE = "/chat/completions"
 
@@ -62,3 +62,15 @@ def test_headers_of_the_configuration_win() -> None:
 )
 def test_loopback(host: str, here: bool) -> None:
     assert is_loopback(host) is here
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        *[(host, True) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.7", "192.168.1.2", "fd00::1")],
+        *[(host, True) for host in ("100.64.0.9", "ollama", "nas.local", "host.docker.internal")],
+        *[(host, False) for host in ("8.8.8.8", "2600::1", "api.openai.com", "local.example.org")],
+    ],
+)
+def test_private(host: str, *, ours: bool) -> None:
+    assert is_private(host) is ours

@@ -36,6 +36,7 @@ from stopwatch import Stopwatch, Took
 from llm import paced
 from llm.chat import ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.http import service as http_service
 from llm.http import stream as http_stream
 from llm.openai import OpenAIChat
 
@@ -682,6 +683,27 @@ def test_thoughts_without_a_first_mark_are_spoken_once_at_most() -> None:
         assert texts(await ask(model)) == ["It is four."]
 
     run(test, answer("Hmm, four.", "\n</think>\n\n", "It is four."))
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["private address", "elsewhere"])
+def test_a_model_that_loads_is_asked_for_one_token_behind_the_question(
+    monkeypatch: pytest.MonkeyPatch, *, ours: bool
+) -> None:
+    monkeypatch.setattr(http_service, "is_private", lambda _host: ours)
+
+    async def test(server: Server, model: OpenAIChat) -> None:
+        with pytest.raises(LlmTooSlow, match=r"no first content token .*: if it is still loading"):
+            await ask(model)
+        async with asyncio.timeout(5):
+            while len(server.posts) < 1 + ours:  # noqa: ASYNC110 - the server counts, and says nothing
+                await asyncio.sleep(0.01)
+        assert texts(await ask(model)) == ["Hi"]
+        question, *_, last = (json.loads(post.body) for post in server.posts)
+        short = {**question, "messages": [{"role": "user", "content": "Hello."}], "max_tokens": 1}
+        bodies = [json.loads(post.body) for post in server.posts]
+        assert bodies == ([question, short, last] if ours else [question, last])
+
+    run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
 
 
 def test_gap_deadline_counts_content_only() -> None:

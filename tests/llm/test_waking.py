@@ -1,0 +1,132 @@
+"""A model that takes longer to load than a question waits. On virtual time."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+import pytest
+from virtual_time import run_virtual
+
+from llm.chat import ChatEvent, Finished, Queued, Sent, Token
+from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.waking import ASLEEP_AFTER_S, WAKE_TIMEOUT_S, Waking
+
+PATIENCE_S = 8.0
+
+
+class Sleeper:
+    """Loads its model for as long as the same asker stays; nobody waits for longer than 8 s for an answer."""
+
+    def __init__(self, load_s: float, *, error: type[LlmError] = LlmTooSlow, connects: bool = True) -> None:
+        self.load_s = load_s
+        self.error = error
+        self.connects = connects
+        self.awake = False
+        self.wakings: list[str] = []
+        self.waking = Waking(self._short)
+
+    async def ask(self) -> str:
+        """ "answered", "failed", or the error that ended it."""
+        try:
+            async with aclosing(self.waking.watch(self._answer())) as events:
+                return "answered" if [event async for event in events if isinstance(event, Token)] else "nothing"
+        except LlmError as error:
+            return type(error).__name__
+
+    async def _answer(self) -> AsyncGenerator[ChatEvent]:
+        yield Queued()
+        if self.connects:
+            yield Sent(None)
+        if not self.awake:
+            await asyncio.sleep(min(PATIENCE_S, self.load_s))
+            if self.load_s > PATIENCE_S:
+                raise self.error("near", "near: no answer", spoken="No.", retryable=True)
+            self.awake = True
+        yield Token("Everest.")
+        yield Finished("stop")
+
+    async def _short(self) -> AsyncGenerator[Queued | Sent | bytes]:
+        end = "closed"
+        try:
+            yield Queued()
+            await asyncio.sleep(self.load_s)
+            self.awake, end = True, "loaded"
+            yield b"data"
+        finally:
+            self.wakings.append(end)
+
+
+def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_one() -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(9.0)
+        assert await sleeper.ask() == "LlmTooSlow"
+        assert await sleeper.ask() == "LlmTooSlow", "the load is under way, and nobody ends it"
+        await asyncio.sleep(2)
+        assert await sleeper.ask() == "answered"
+        assert sleeper.wakings == ["loaded"], "one at a time"
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(("pause_s", "again"), [(ASLEEP_AFTER_S - 20, False), (ASLEEP_AFTER_S + 1, True)])
+def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause_s: float, *, again: bool) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(0.0)
+        assert await sleeper.ask() == "answered"
+        await asyncio.sleep(pause_s)
+        sleeper.awake, sleeper.load_s = False, 9.0
+        assert await sleeper.ask() == "LlmTooSlow"
+        await asyncio.sleep(10)
+        assert sleeper.wakings == (["loaded"] if again else [])
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
+def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: float, *, woken: bool) -> None:
+    """Another endpoint is asked in its place, or the person goes on speaking."""
+
+    async def scene() -> None:
+        sleeper = Sleeper(30.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(after_s):
+                await sleeper.ask()
+        await asyncio.sleep(31)
+        assert sleeper.wakings == (["loaded"] if woken else [])
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(
+    "sleeper",
+    [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
+    ids=["another error", "not even connected"],
+)
+def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
+    async def scene() -> None:
+        await sleeper.ask()
+        await asyncio.sleep(10)
+        assert sleeper.wakings == []
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+def test_it_is_bounded_in_time_and_ends_with_the_client() -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(WAKE_TIMEOUT_S + 1)
+        await sleeper.ask()
+        await asyncio.sleep(WAKE_TIMEOUT_S + 0.5)
+        assert sleeper.wakings == ["closed"]
+        await sleeper.ask()
+        await asyncio.sleep(1)
+        await sleeper.waking.aclose()
+        await sleeper.waking.aclose()
+        assert sleeper.wakings == ["closed"] * 2
+        await sleeper.ask()
+        assert sleeper.wakings == ["closed"] * 2, "nothing begins behind the end"
+
+    run_virtual(scene())
