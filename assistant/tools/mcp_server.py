@@ -71,6 +71,8 @@ class McpServer:
     remarks: list[str] = field(default_factory=list)
     _tools: Mapping[str, str] = field(default_factory=dict)
     _client: Client | None = None
+    _calls: int = 0  # under way
+    _refusal: str = ""  # of an address, while it is connected to: what it answered last, and the remedy
     _doubted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -79,17 +81,19 @@ class McpServer:
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
+            self._refusal = ""
             try:
                 async with self._connected() as client:
                     self._client, self.trouble = client, ""
                     self.tried.set()
-                    await self._watch(client)
+                    try:
+                        await self._watch(client)
+                    finally:
+                        self._client = None  # before it is taken down, which takes a while: nobody is to call it then
             except Exception as error:  # noqa: BLE001 - the library's and the system's are of many kinds
                 if loop.time() - began_s > LAST_AGAIN_S:
                     again_s = FIRST_AGAIN_S
                 self._lost(error, again_s)
-            finally:
-                self._client = None
             self.tried.set()
             await asyncio.sleep(again_s)
             again_s = min(2 * again_s, LAST_AGAIN_S)
@@ -99,6 +103,7 @@ class McpServer:
         client = self._client
         if client is None:
             raise ToolError(f"the tool server {self.section.name} is not there at the moment; say so")
+        self._calls += 1
         try:
             result = await client.call_tool(self._tools[name], json.loads(arguments))
         except MCPError as error:
@@ -107,6 +112,8 @@ class McpServer:
         except Exception as error:
             self._doubted.set()
             raise ToolError(f"the tool server {self.section.name} failed ({type(error).__name__})") from error
+        finally:
+            self._calls -= 1
         return text_of(result)
 
     # ---- the connection ----
@@ -128,13 +135,21 @@ class McpServer:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-            client = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+            hooks = {"response": [self._note]}
+            http = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks)
+            client = await stack.enter_async_context(http)
             return streamable_http_client(section.url, http_client=client)
         program, *arguments = section.argv
         env = {name: self.environ[name] for name in section.variables}
         # What it writes to its stderr may be what was said: that is shown nowhere. The stack closes it.
         nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: ASYNC230, SIM115
         return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=nowhere)
+
+    async def _note(self, response: httpx2.Response) -> None:
+        """The library tells of a refusal only that there was one. Not every refusal of a GET or DELETE is one."""
+        if self._client is None and response.request.method == "POST":
+            kind = response.headers.get("content-type", "")
+            self._refusal = refusal_of(response.status_code, kind, self.section.token_env)
 
     async def _watch(self, client: Client) -> None:
         """Until it is gone: raises what says so."""
@@ -145,11 +160,13 @@ class McpServer:
             except TimeoutError:
                 pass
             self._doubted.clear()
+            if self._calls:
+                continue  # many do one thing at a time: whoever is busy with a call answers nothing else
             async with asyncio.timeout(LOOK_TIMEOUT_S):
                 self._take(await _listed(client))
 
     def _lost(self, error: Exception, again_s: float) -> None:
-        reason = reason_of(error)
+        reason = self._refusal or reason_of(error)
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # said once, not at every attempt
             self.trouble = trouble
@@ -204,12 +221,26 @@ def text_of(result: CallToolResult) -> str:
     return f"error: {text}" if result.is_error else text
 
 
+def refusal_of(status: int, content_type: str, token_env: str) -> str:
+    """Why an address does not speak MCP, and the remedy; "" where it does."""
+    if status in {401, 403}:
+        remedy = f"correct {token_env}" if token_env else "name the variable that holds it as token_env"
+        return f"it wants {'another' if token_env else 'a'} token; {remedy}"
+    if status in {404, 405}:
+        return "nothing of MCP is at its address; correct its url"
+    if content_type.startswith("text/html"):
+        return "a web page is at its address; correct its url"
+    return f"it answers with status {status}; see its log" if status >= 500 else ""
+
+
 def reason_of(error: BaseException) -> str:
     """Why a connection failed, in words that hold nothing of what was said: the kind of the innermost error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "no answer in time"
+    if isinstance(error, httpx2.ConnectError):
+        return "no connection; start it, or correct its url"
     if isinstance(error, FileNotFoundError):
         return "no such program"
     if isinstance(error, OSError) and error.strerror:

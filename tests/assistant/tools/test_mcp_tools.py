@@ -173,6 +173,59 @@ def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.M
     run(test)
 
 
+BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
+
+
+def test_a_server_that_does_one_thing_at_a_time_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a call works, such a server lists nothing; it was taken for dead, and killed after it had acted."""
+    monkeypatch.setattr(mcp_server, "LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(mcp_server, "LOOK_TIMEOUT_S", 0.5)
+
+    async def test() -> None:
+        async with tools_of(section("busy", f"'{sys.executable}' '{BUSY}'", "")) as (tools, told):
+            assert await tools.call("busy_work", '{"seconds": 2}') == "worked"
+            await asyncio.sleep(0.5)
+            assert await tools.call("busy_work", '{"seconds": 0}') == "worked"
+            assert told == []
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "token_env", "reason"),
+    [
+        (401, "application/json", "", "it wants a token; name the variable that holds it as token_env"),
+        (403, "text/html", "TOOL_SECRET", "it wants another token; correct TOOL_SECRET"),
+        (404, "text/html", "", "nothing of MCP is at its address; correct its url"),
+        (405, "text/plain", "", "nothing of MCP is at its address; correct its url"),
+        (200, "text/html; charset=utf-8", "", "a web page is at its address; correct its url"),
+        (503, "text/plain", "", "it answers with status 503; see its log"),
+        (None, "", "", "no connection; start it, or correct its url"),
+    ],
+)
+def test_an_address_that_refuses_says_what_to_do(status: int | None, kind: str, token_env: str, reason: str) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: 6\r\nconnection: close\r\n\r\n"
+        writer.write(head.encode() + b"<html>")
+        await writer.drain()
+        writer.close()
+
+    async def test() -> None:
+        listener = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        if status is None:
+            listener.close()
+        async with tools_of(ToolServerSection(name="far", url=f"http://127.0.0.1:{port}/x", token_env=token_env)) as (
+            _,
+            told,
+        ):
+            assert told == [f"the tool server far is not there ({reason}): its tools cannot be called"]
+        listener.close()
+
+    run(test)
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
