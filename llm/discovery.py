@@ -6,7 +6,7 @@ On h11 alone, since it runs while a conversation starts: importing httpx takes 8
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,6 +25,10 @@ MAX_BYTES = 256 << 10
 
 UNKNOWN = "an OpenAI-compatible server"
 """The name of a server that does not say what it is."""
+
+LISTS_ALL = frozenset({"Ollama", "vLLM", "LM Studio"})
+"""Products that have no model but those that they list. llama.cpp answers to any name, and clouds know more than they
+list: variants, deployments, names of their own."""
 
 _HOST = "127.0.0.1"
 _BLOCK_BYTES = 64 << 10
@@ -54,6 +58,11 @@ class FoundServer:
     def usable(self) -> bool:
         """Whether a conversation can be held with it as it is."""
         return bool(self.models)
+
+
+def is_listed(model: str, listed: Container[str]) -> bool:
+    """Whether it is in a list, perhaps as Ollama writes it, whose names have a tag, or Gemini, by a path."""
+    return model in listed or f"{model}:latest" in listed or f"models/{model}" in listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Server:
     Attributes:
         url: Base url of the service.
         by_turn: Whether each of the scripts belongs to a turn, counted by the user's messages, or to a request.
-        models: The script for every GET: its list of models.
+        models: The script for every GET: its list of models; of a HEAD without the body.
         seen: Requests so far.
         asked: Set as soon as there is one.
         connections: Connections accepted so far.
@@ -153,6 +153,10 @@ class Server:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.seen.append(Seen(method, path, headers, body))
         self.asked.set()
+        if method == "HEAD":
+            writer.write(b"".join(step for step in self.models if isinstance(step, bytes)).partition(b"\r\n\r\n")[0])
+            writer.write(b"\r\n\r\n")
+            return
         for step in self.models if method == "GET" else self._next_script():
             await self._do(step, reader, writer)
 

@@ -7,7 +7,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.doctor.process import Answer
 from assistant.doctor.report import Fact, Finding, Section
 from assistant.endpoints.local_servers import described, handles, shortened
-from llm.discovery import PORTS, FoundServer
+from llm.discovery import PORTS, FoundServer, is_listed
 
 SLOW_MS = 500.0
 """To the first token: with more, no answer comes within the band of 200-500 ms."""
@@ -121,8 +121,8 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> Finding:
     if found.get("models") is None:
         return Finding("info", name, "it has no list of models that could be read", list_ms)
     models = cast("list[str]", found["models"])
-    facts: dict[str, Fact] = {"models": models, "listed": endpoint.model in models}
-    if endpoint.model in models:
+    facts: dict[str, Fact] = {"models": models, "listed": is_listed(endpoint.model, models)}
+    if facts["listed"]:
         return Finding("ok", name, f"{endpoint.model} is one of {len(models)}", list_ms, facts=facts)
     text = f"{endpoint.model} is not among them"
     if not models:

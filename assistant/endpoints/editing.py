@@ -17,7 +17,7 @@ from assistant.config.words import told
 from assistant.endpoint_kinds import headers_of
 from assistant.endpoints.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
 from assistant.endpoints.wanted import Wanted
-from llm.discovery import PORTS, UNKNOWN, FoundServer, discover
+from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed
 from llm.errors import LlmError
 from llm.listing import ask
 
@@ -65,7 +65,7 @@ async def add(
         server = await _asked(wanted, environ, console)
     (handle,) = handles([server])
     _check_free(wanted.name or handle, file, config)
-    taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model))
+    taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model, console))
     await _write(file, taken.section(), config, environ, console)
 
 
@@ -182,14 +182,17 @@ def _at_their_word(wanted: Wanted, problem: ConfigError | LlmError, console: Con
     return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), 0.0)
 
 
-def _model(server: FoundServer, wanted: str | None) -> str:
+def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
     where = f"{server.name} at {_shown(server.url)}"
     if server.needs_key:
         remedy = "put it into an environment variable and name that with --api-key-env"
         raise ConfigError([f"{where} wants a key: {remedy}"])
     listed = (*server.models, *server.others)
-    # Ollama's names have a tag, and "latest" goes without saying.
-    if wanted is not None and (wanted in listed or f"{wanted}:latest" in listed):
+    if wanted is not None and is_listed(wanted, listed):
+        return wanted
+    if wanted is not None and server.name not in LISTS_ALL:
+        seen = f": it has {shortened(server.models, MANY)}" if server.models else ""
+        _say(console, f'added although {where} does not list "{wanted}"{seen}', style="yellow")
         return wanted
     if not server.models:
         raise ConfigError([f"{where} has {offers(server)}: load a chat model there first, then add it"])

@@ -13,6 +13,7 @@ from assistant.endpoints.handshake import shake_hands
 from assistant.endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.engine_table import chat
 from llm.chat import ChatModel, Finished, Message, Sent, Token
+from llm.discovery import LISTS_ALL, is_listed
 from llm.errors import LlmError
 from llm.listing import ask
 
@@ -94,9 +95,10 @@ async def _listed(endpoint: EndpointSection, address: str, key: str | None, head
         return Measured(endpoint, f"{answers}, refuses", problem, address)
     if models is None:
         return Measured(endpoint, f"{answers}, lists no models", address=address)
-    listed = (*models.chat, *models.others)
-    if endpoint.model in listed or f"{endpoint.model}:latest" in listed:
+    if is_listed(endpoint.model, (*models.chat, *models.others)):
         return Measured(endpoint, answers, address=address)
+    if models.product not in LISTS_ALL:
+        return Measured(endpoint, f"{answers}, does not list this model", address=address)
     there = shortened(models.chat, SHOWN_MODELS) or "none for chat"
     problem = f"{endpoint.name}: its models are {there}; correct model"
     return Measured(endpoint, f"{answers}, not this model", problem, address)

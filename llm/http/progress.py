@@ -57,7 +57,7 @@ class Progress:
         self._handshakes = handshakes
         self._sending = False
         self._sent = False
-        self._is_get = False
+        self._is_small = False
         self._sent_at_s = 0.0
         self._handshake_from_s = 0.0
 
@@ -80,8 +80,8 @@ class Progress:
                 # A proxy's CONNECT goes through the same steps before the request itself.
                 request = info.get("request")
                 self._sending = isinstance(request, httpcore.Request) and request.method != b"CONNECT"
-                self._is_get = isinstance(request, httpcore.Request) and request.method == b"GET"
-            case "http11.receive_response_headers.complete" if self._sent and self._is_get:
+                self._is_small = isinstance(request, httpcore.Request) and request.method in {b"GET", b"HEAD"}
+            case "http11.receive_response_headers.complete" if self._sent and self._is_small:
                 self._handshakes.exchanged(asyncio.get_running_loop().time() - self._sent_at_s)
             case "http11.send_request_body.complete" if self._sending and not self._sent:
                 self._sent = True

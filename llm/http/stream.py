@@ -36,6 +36,10 @@ WARM_TIMEOUT_S = 2.0
 WARM_BODY_MAX_BYTES = 4 << 20
 """Lists of models run to half a megabyte; only a connection whose body was read to the end is kept."""
 
+LONG_BODY_BYTES = 64 << 10
+"""What is longer is not fetched again every 3 s while somebody speaks, and on the line that their question needs: HEAD
+asks the same without the body."""
+
 CLOSE_TIMEOUT_S = 1.0
 ERROR_BODY_TIMEOUT_S = 1.0
 ERROR_BODY_MAX_BYTES = 64 << 10
@@ -81,6 +85,7 @@ class HttpStream:
         self._under = under
         self._refusing = refusing
         self._handshakes = Handshakes()
+        self._warms_with = "GET"
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         try:
             self._client = httpx.AsyncClient(
@@ -95,7 +100,7 @@ class HttpStream:
             raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
 
     async def warm(self, route: str) -> None:
-        """Open idle connections, or show the open ones a sign of life, with GETs of `route`. Never fails."""
+        """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails."""
         url = route_url(self._base, route)
         async with asyncio.TaskGroup() as group:
             for _ in range(WARM_CONNECTIONS):
@@ -103,7 +108,7 @@ class HttpStream:
 
     async def _warm_one(self, url: httpx.URL) -> None:
         progress = Progress(self._handshakes)
-        request = self._client.build_request("GET", url, extensions={"trace": progress.trace})
+        request = self._client.build_request(self._warms_with, url, extensions={"trace": progress.trace})
         async with _owned(self._get(request), progress) as getting:
             await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
 
@@ -111,7 +116,13 @@ class HttpStream:
         with suppress(httpx.HTTPError):
             response = await self._client.send(request, stream=True)
             try:
-                await _read_up_to(response, WARM_BODY_MAX_BYTES)
+                length = 0
+                async for chunk in response.aiter_bytes():
+                    length += len(chunk)
+                    if length > LONG_BODY_BYTES:
+                        self._warms_with = "HEAD"
+                    if length > WARM_BODY_MAX_BYTES:
+                        break
             finally:
                 await response.aclose()
 

@@ -252,6 +252,21 @@ def test_load_has_two_connections_ready() -> None:
     run(test, answer("Hi"))
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_long_list_of_models_is_fetched_once(*, chunked: bool) -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        body = json.dumps({"data": [{"id": "m7", "about": "x" * http_stream.LONG_BODY_BYTES}]}).encode()
+        server.models = (HEAD, chunk(body), LAST_CHUNK) if chunked else status(200, body)
+        for _ in range(3):
+            await model.load()
+        assert [seen.method for seen in server.seen] == ["GET"] * 2 + ["HEAD"] * 4
+        assert {seen.path for seen in server.seen} == {"/v1/models"}
+        await ask(model)
+        assert server.connections == 2
+
+    run(test, answer("Hi"))
+
+
 def test_load_survives_a_dead_network() -> None:
     async def main() -> None:
         async with chatting(f"http://127.0.0.1:{closed_port()}/v1") as model:

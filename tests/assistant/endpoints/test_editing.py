@@ -242,6 +242,30 @@ def test_a_key_in_the_address_is_not_shown(file: Path) -> None:
     assert "hush" in endpoints(file)[0].url
 
 
+@pytest.mark.parametrize(
+    ("listed", "owner", "wanted", "warned"),
+    [
+        ("models/gemini-2.5-flash", "google", "gemini-2.5-flash", False),
+        ("openai/gpt-4o", "", "openai/gpt-4o:online", True),
+        ("gpt-4o-2024-08-06", "azure", "our-deployment", True),
+        ("/models/qwen.gguf", "llamacpp", "qwen", True),
+    ],
+)
+def test_who_may_know_more_than_it_lists_is_taken_at_the_persons_word(
+    file: Path, listed: str, owner: str, wanted: str, *, warned: bool
+) -> None:
+    said, _ = added(Wanted("far", "http://127.0.0.1:{0}/v1", wanted), file, lists(listed, owner=owner))
+    assert endpoints(file)[0].model == wanted
+    assert (f'does not list "{wanted}": it has {listed}' in said) is warned
+
+
+@pytest.mark.parametrize("owner", ["library", "vllm", "organization_owner"])
+def test_a_product_that_lists_all_it_has_knows_no_other(file: Path, owner: str) -> None:
+    assert 'has no model "b"; it has a' in refused(
+        Wanted("far", "http://127.0.0.1:{0}/v1", "b"), file, lists("a", owner=owner)
+    )
+
+
 def test_a_variable_that_replaces_the_file_is_said(file: Path) -> None:
     said, _ = added(Wanted(), file, lists("m"), environ={"REPARTEE_LLM_ENDPOINTS": "[]"})
     assert "but REPARTEE_LLM_ENDPOINTS is set, and replaces the endpoints of the file" in said

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from llm_server import Wait, serving, status
+from llm_server import Wait, answer, serving, status
 from rich.console import Console
 
 from assistant.config.endpoint_settings import EndpointSection
@@ -67,6 +67,22 @@ def test_configured_and_found_are_asked_and_shown() -> None:
     assert "found on localhost" in screen
     for check in seen.configured:
         assert check.problem in screen
+
+
+@pytest.mark.parametrize(
+    ("listed", "state"),
+    [("models/gemini-2.5-flash", " ms"), ("gemini-2.5-pro", " ms, does not list this model")],
+    ids=["by a path", "not at all"],
+)
+def test_a_model_that_is_listed_otherwise_or_not_is_measured_all_the_same(listed: str, state: str) -> None:
+    async def run() -> Survey:
+        async with serving(answer("One.")) as cloud:
+            cloud.models = status(200, {"object": "list", "data": [{"id": listed, "owned_by": "google"}]})
+            return await survey(loaded(endpoint("cloud", cloud.url, "gemini-2.5-flash")), {}, ports=[], requests=1)
+
+    (found,) = asyncio.run(run()).configured
+    assert (found.problem, len(found.answers)) == ("", 1)
+    assert found.state.endswith(state)
 
 
 def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
