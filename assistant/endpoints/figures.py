@@ -14,6 +14,9 @@ ANSWER_TOKENS = 40
 
 PRICED_TURNS = 1000
 
+GIVEN_UP_AFTER_MS = 2000.0
+"""An endpoint that never answered is waited for so long where another can be asked: `UNMEASURED_PATIENCE_S`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -88,6 +91,12 @@ class Measured:
         """By nearest rank: of fewer than twenty answers the 95th percentile is the longest. None without answers."""
         waits = [answer.first_token_ms for answer in self.answers]
         return nearest_rank(waits, percent) if waits else None
+
+
+def given_up(measured: Sequence[Measured]) -> list[Measured]:
+    """Those that are never asked for long enough to answer, as others can be asked in their place."""
+    answered = quickest_first(measured)
+    return [each for each in answered if len(answered) > 1 and (each.first_token_ms(50) or 0.0) > GIVEN_UP_AFTER_MS]
 
 
 def quickest_first(measured: Sequence[Measured]) -> list[Measured]:

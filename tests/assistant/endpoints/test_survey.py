@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,10 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import Loaded
 from assistant.config.settings import DEFAULTS, LlmSection, Settings
 from assistant.endpoints import probe as endpoint_probe
-from assistant.endpoints.figures import Measured
+from assistant.endpoints.figures import GIVEN_UP_AFTER_MS, Answer, Measured
 from assistant.endpoints.survey import Survey, next_steps, show, survey
 from llm.discovery import UNKNOWN, FoundServer
+from llm.routing.hedging import UNMEASURED_PATIENCE_S
 
 CLOSED = "http://127.0.0.1:9/v1"
 LIST = {"object": "list", "data": [{"id": "llama3.2:latest", "owned_by": "library"}, {"id": "bge-m3"}]}
@@ -150,3 +151,20 @@ def test_a_key_in_the_address_is_not_shown() -> None:
 
 def test_names_of_models_are_no_markup() -> None:
     assert "[red]x[/red]" in shown(Survey((), (server("vLLM", 8000, "[red]x[/red]"),), ()))
+
+
+@pytest.mark.parametrize(("others", "said"), [(("cloud",), True), ((), False)], ids=["beside another", "alone"])
+def test_one_that_the_router_never_waits_for_is_named(others: Sequence[str], *, said: bool) -> None:
+    waits_ms = {"local": GIVEN_UP_AFTER_MS + 500, "cloud": 300.0}
+    checks = tuple(
+        Measured(endpoint(name, CLOSED), "answers", answers=(Answer(waits_ms[name], None, 9, 400.0),))
+        for name in ("local", *others)
+    )
+    lines = next_steps(Survey(checks, (), ()), None)
+    notice = "local takes 2500 ms to its first token, and beside others is given up after 2 s: "
+    notice += "take a smaller model, or ask it alone (--llm local)"
+    assert lines == [*([notice] if said else []), "next: repartee demo"]
+
+
+def test_that_is_as_long_as_the_router_waits() -> None:
+    assert GIVEN_UP_AFTER_MS == UNMEASURED_PATIENCE_S * 1000
