@@ -119,7 +119,8 @@ def test_the_conversation_is_followed_when_the_window_shrinks(page: Page) -> Non
     until(page, lambda: page.evaluate(gap) < 2, "the end")
     page.set_viewport_size({"width": 1280, "height": 700})
     until(page, lambda: page.evaluate(gap) < 2, "the end again", 5)
-    page.evaluate("transcript.scrollTop = 0")
+    # Scrolling is told with the next picture: before it, the window must not change.
+    page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 0; })")
     page.set_viewport_size({"width": 1280, "height": 750})
     page.wait_for_timeout(200)
     assert page.evaluate("transcript.scrollTop") == 0  # who reads above is left there
