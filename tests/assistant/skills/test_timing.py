@@ -53,6 +53,8 @@ def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datet
     ("said", "effect"),
     [
         ("set a timer for ten minutes", SetTimer(600, None, "Your ten minute timer is done.")),
+        ("set up timer for ten minutes", SetTimer(600, None, "Your ten minute timer is done.")),
+        ("set a warm up timer for ten minutes", SetTimer(600, "warm up", "Your timer for warm up is done.")),
         ("set a ninety second timer", SetTimer(90, None, "Your timer for one minute and thirty seconds is done.")),
         ("set a five minute timer for the eggs", SetTimer(300, "eggs", "Your timer for eggs is done.")),
         (
