@@ -54,11 +54,16 @@ LOGGING: Mapping[str, object] = {
 
 
 class WorthSaying(logging.Filter):
-    """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error."""
+    """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error.
+
+    And the traceback, which starlette sends as a text, of a server that is told twice to end.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is logged."""
-        return record.msg != "ASGI callable returned without completing handshake."
+        told = str(record.msg)
+        cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
+        return not cancelled and told != "ASGI callable returned without completing handshake."
 
 
 async def serve(

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from websockets.typing import Origin
 from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, KEYS, ServerSection
 from web.listener import listen
-from web.serve import keep_what_is_loaded, token_of
+from web.serve import WorthSaying, keep_what_is_loaded, token_of
 
 ROOT = Path(__file__).parent.parent.parent
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -219,6 +220,24 @@ def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
         out, err = running.communicate(timeout=20)
         assert (running.returncode, err) == (0, "")
         assert out.endswith("ended\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "uvicorn.error",
+            "Traceback ...\n  await receive()\nasyncio.exceptions.CancelledError\n",
+            False,
+        ),  # told twice to end
+        ("uvicorn.error", "Traceback ...\n  await receive()\nOSError: no space\n", True),
+        ("web.hall", "gave up: asyncio.exceptions.CancelledError", True),
+        ("uvicorn.error", "ASGI callable returned without completing handshake.", False),
+    ],
+)
+def test_what_is_said_of_the_server_is_worth_saying(name: str, text: str, *, said: bool) -> None:
+    record = logging.LogRecord(name, logging.ERROR, "", 0, text, None, None)
+    assert WorthSaying().filter(record) is said
 
 
 @pytest.mark.slow
