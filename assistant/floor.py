@@ -69,8 +69,7 @@ class FloorState:
         turn: The one that is open.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
-        cut_at: So, because the client said so in the midst of it, or in silence.
-        spoken_on_at: So, because a turn was too long there that had words: what goes on is the next one.
+        cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
         announcements: Waiting until nobody speaks.
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
     """
@@ -79,7 +78,6 @@ class FloorState:
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
-    spoken_on_at: Samples | None = None
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
     _turns_so_far: int = 0
@@ -97,10 +95,11 @@ class FloorState:
         """Voice that began before this is answered, or was nothing."""
         self.used_until = max(self.used_until, until)
 
-    def cut_here(self, at: Samples) -> None:
-        """The client says so: what was said up to here is one thing, and what goes on another."""
+    def cut_here(self, at: Samples, settings: TurnSettings) -> None:
+        """What was said up to here is one thing, and what goes on another, if the client may say so."""
         self.used(at)
-        self.cut_at = self.used_until
+        if settings.by_client:
+            self.cut_at = self.used_until
 
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         """What is to be listened to, of speech that began there."""
@@ -117,9 +116,8 @@ class FloorState:
         """Where speech began that belongs to no turn yet; None where nobody speaks."""
         if not voicing.speaking or voicing.edge >= self.used_until:
             return voicing.edge if voicing.speaking else None
-        # Where the client may cut speech in two, or it was too long, what goes on behind the cut is the next one.
-        client = settings.manual or (settings.by_client and self.cut_at == self.used_until)
-        cut = (client or self.spoken_on_at == self.used_until) and not settings.held and voicing.fading is None
+        # Where speech was cut in two, what goes on behind the cut is the next turn.
+        cut = (settings.manual or self.cut_at == self.used_until) and not settings.held and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
     def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
@@ -177,7 +175,7 @@ class FloorState:
         self.turn = None
         self.used(turn.speech_end)
         if turn.overlong and attempt.text and not attempt.rough:
-            self.spoken_on_at = self.used_until
+            self.cut_at = self.used_until
         closed = CloseSegment(turn.segment, turn.number)
         if not turn.answered:
             return (TakeDown(turn.number, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)

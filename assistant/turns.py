@@ -329,7 +329,7 @@ class Turns:
             state.announce_again(reply)
             effects = (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         turn = state.turn
-        state.cut_here(at)
+        state.cut_here(at, self.settings)
         self._pressed_at = None
         if turn is None and self.settings.held:
             return ()
@@ -351,7 +351,7 @@ class Turns:
 
     def _cleared(self, at: Samples) -> Effects:
         state, turn, reply = self._state, self._state.turn, self._state.reply
-        state.cut_here(at)
+        state.cut_here(at, self.settings)
         self._pressed_at = None
         if reply is not None and reply.challenge is not None:
             return state.forgive(reply, at, at)
