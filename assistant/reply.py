@@ -30,8 +30,12 @@ from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import Answering, Calling, ChatEvent, Finished, FunctionCall, Queued, Sent, Token, Tried
 from llm.errors import LlmError, LlmFiltered
 
-UNITS_AHEAD = 8
-"""Units waiting to be spoken before the token stream is held back: some 20 s of speech."""
+UNITS_AHEAD = 256
+"""Units waiting to be spoken before the token stream is held back: some ten minutes of speech.
+
+Holding it back saves nothing, for its server has long since written it; and only of an answer that came whole can the
+rest be said behind a cough.
+"""
 
 MOMENT = -1
 """The index of a unit that only fills a silence: it is heard, and is no part of the reply."""

@@ -41,6 +41,8 @@ _OPEN_VERBS = frozenset(
     " want wants need needs wanted needed think thought mean means said says tell give bring put make get set find"
     " show buy send know wonder wondering going".split()
 )
+_OPERATORS = frozenset("plus minus times divided multiplied".split())
+_WHOLE_WITH_MORE = frozenset("me us some any once bit little few no".split())
 _TENS = frozenset("twenty thirty forty fifty sixty seventy eighty ninety".split())
 _UNITS = frozenset("zero one two three four five six seven eight nine ten hundred thousand million oh".split())
 _SHORT_ANSWERS = frozenset(
@@ -142,8 +144,23 @@ def _by_words(words: list[str]) -> float:
         return _SHORT_ANSWER
     if len(words) > 1 and last in ("like", "so", "well") and words[-2] in ("think", "very", "as", "hope", "really"):
         return NO_EVIDENCE
+    if last == "more" and len(words) > 1 and (words[-2] in _WHOLE_WITH_MORE or _is_number(words[-2])):
+        return _by_shape(words)
+    if _in_a_sum(words):
+        return _DANGLING
     unfinished = _by_last_word(words, last)
     return _by_shape(words) if unfinished is None else unfinished
+
+
+def _in_a_sum(words: list[str]) -> bool:
+    """ "five plus", "ten divided by": the next number is still to come. "Three times" is whole, but for who asks."""
+    before, operator = ["", "", *(words[:-1] if words[-1] == "by" else words)][-2:]
+    sums = operator in _OPERATORS and _is_number(before)
+    return sums and (operator != "times" or _core(words)[0] in _ASKING)
+
+
+def _is_number(word: str) -> bool:
+    return word in _UNITS | _TENS or word.isdigit()
 
 
 def _by_last_word(words: list[str], last: str) -> float | None:
@@ -151,11 +168,10 @@ def _by_last_word(words: list[str], last: str) -> float | None:
     core = _core(words)
     asks = bool(core) and core[0] in _ASKING
     before = words[-2] if len(words) > 1 else ""
-    spoken_number = before in _UNITS | _TENS or before.isdigit()
     score: float | None = None
     if last in _FILLERS and not (asks and last == "like"):
         score = _FILLER
-    elif last in _DANGLING_WORDS or (last == "point" and spoken_number):
+    elif last in _DANGLING_WORDS or (last == "point" and _is_number(before)):
         score = _DANGLING
     elif last in _PREPOSITIONS:
         score = _PARTICLE if asks and len(core) >= 4 else _PREPOSITION

@@ -228,6 +228,19 @@ def test_the_rest_of_a_reply_is_said_again_with_its_beginning() -> None:
     assert spoken_text(rehearsal.perform())[-1] == text
 
 
+def test_of_a_long_answer_that_a_cough_cut_nothing_is_lost() -> None:
+    text = " ".join(f"This is sentence number {number}." for number in range(40))
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=90_000, replies=(text,))
+    rehearsal.model.token_ms = 5
+    performance = rehearsal.perform()
+    assert [record.no_latency_reason for record in performance.records][-1] == "resumed"
+    cut, rest = spoken_text(performance)
+    assert rest.endswith("This is sentence number 39.")
+    assert text.startswith(cut)
+    assert text.endswith(rest)
+    assert len(cut) + len(rest) >= len(text)
+
+
 def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
     rehearsal.model.token_ms = 100

@@ -43,6 +43,14 @@ remind me to
 does
 what is
 where can i
+what is five plus
+what's twenty minus
+7 plus
+how much is three times
+what is ten divided
+what is ten divided by
+by
+i would like more
 """.strip().splitlines()
 
 FINISHED = """
@@ -67,6 +75,12 @@ yes i do
 never mind
 What's the weather like today?
 Turn it up.
+tell me more
+could you tell me more
+give me two more
+tell me that three times
+how many times
+what is five plus seven
 """.strip().splitlines()
 
 
