@@ -4,6 +4,7 @@ from typing import assert_never
 
 from assistant.model_timing import ModelTiming
 from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.trace.record import EventName
 from assistant.trace.turn_trace import AnswerTrace, TurnTrace
 from audio.units import REPLY_RATE_HZ
 from llm.chat import Answering, Calling, Finished, FunctionCall, Queued, Sent, Token, Tried
@@ -83,5 +84,5 @@ class AnswerBooks:
             self._event("tool", wait.end_s, f"{wait.name}: {took}")
         self._timing.tools(returned.waits, now_s)
 
-    def _event(self, name: str, at_s: float, what: str) -> None:
+    def _event(self, name: EventName, at_s: float, what: str) -> None:
         self._trace.event(name, at_s, f"attempt {self._attempt}: {what}")

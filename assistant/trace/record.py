@@ -16,12 +16,17 @@ Outcome = Literal[
     "answered", "interrupted", "failed", "no words", "stuck", "requested", "cleared", "taken down", "called"
 ]
 
+EventName = Literal[
+    "attempt", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool", "moment",
+    "duck", "unduck", "interrupt", "unheard", "error",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class TracedSpan:
     """A span as it stands in the record; the waterfall is drawn from these."""
 
-    name: Annotated[str, "what was done or waited for"]
+    name: Annotated[str, "what was done or waited for: see above"]
     stage: Annotated[Stage, "the stage that pays for it"]
     attempt: Annotated[int, "the attempt it belongs to; attempts that were dropped are kept"]
     start_ms: Annotated[float, "when it began"]
@@ -53,10 +58,7 @@ class TracedAnswer:
 class TracedEvent:
     """A moment worth knowing."""
 
-    name: Annotated[
-        str,
-        "speech_start, attempt, dropped, endpoint, commit, tried, retracted, duck, unduck, interrupt, stuck, error ...",
-    ]
+    name: Annotated[EventName, "what happened: see above"]
     at_ms: Annotated[float, "when"]
     detail: Annotated[str, "the attempt, reason or error it is about; never what was said"]
 
@@ -101,7 +103,7 @@ class TurnRecord:
     turn: Annotated[int, "number of the turn, from 1"]
     trace_id: Annotated[str, "the turn's id in OpenTelemetry, W3C trace context and exemplars, 32 hex digits"]
     started_at: Annotated[str, "wall clock at 0 ms of the line, UTC, ISO 8601"]
-    outcome: Annotated[Outcome, "how the turn ended"]
+    outcome: Annotated[Outcome, "how the turn ended: see above"]
     rough: Annotated[bool, "whether the recognizer calls its words a guess"]
     speech_start_ms: Annotated[float | None, "first speech sample, dated back; null: nobody spoke"]
     speech_end_ms: Annotated[
@@ -111,7 +113,7 @@ class TurnRecord:
     endpoint_ms: Annotated[float | None, "the decision that the turn is over"]
     playout_start_ms: Annotated[float | None, "the first audible sample of the reply leaves the speaker"]
     response_latency_ms: Annotated[float | None, "playout_start_ms - speech_end_ms"]
-    no_latency_reason: Annotated[str | None, "why response_latency_ms is null"]
+    no_latency_reason: Annotated[str | None, "why response_latency_ms is null: see above"]
     stages: Annotated[
         dict[Stage, Share], "per stage `ms` (they sum to the latency) and `slack_ms`; empty without a latency"
     ]
@@ -125,7 +127,7 @@ class TurnRecord:
     error: Annotated[str | None, "what went wrong in this turn, if anything did"]
     counters: Annotated[
         dict[str, int],
-        "clock_steps, invented_frames, dropped_records, dropped_exports and overheard so far; underruns of the reply",
+        "counts of the conversation so far, by name: see above",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
     told_before: Annotated[int, "how many entries of `told` the conversation has before these"] = 0

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from assistant.facts import Fact, TurnFinished
 from assistant.latency import Span
 from assistant.trace.context import trace_id_of, traceparent
-from assistant.trace.record import Outcome, TurnRecord
+from assistant.trace.record import EventName, Outcome, TurnRecord
 from assistant.trace.told import ToldLog
 from assistant.trace.turn_trace import HearingTrace, Line, PartialFacts, TurnTrace, probability_byte, salted_hash
 from assistant.turn_end.completeness import completeness
@@ -214,7 +214,7 @@ class Recorder:
         trace.playout_start_s = trace.committed_attempt = trace.no_latency_reason = None
         trace.event("retracted", now_s, f"attempt {reply.attempt}")
 
-    def event(self, turn: int, name: str, at_s: float, detail: str = "") -> None:
+    def event(self, turn: int, name: EventName, at_s: float, detail: str = "") -> None:
         """A moment of a turn that is being answered."""
         if turn in self._turns:
             self._turns[turn].event(name, at_s, detail)

@@ -9,6 +9,7 @@ from assistant.latency import STAGES, Share, Span, Stage, account
 from assistant.trace.context import trace_id_of
 from assistant.trace.record import (
     SCHEMA,
+    EventName,
     Outcome,
     TracedAnswer,
     TracedEvent,
@@ -175,7 +176,7 @@ class TurnTrace:
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
-    _events: list[tuple[str, float, str]] = field(default_factory=list)
+    _events: list[tuple[EventName, float, str]] = field(default_factory=list)
 
     def span(self, attempt: int, span: Span) -> None:
         """A span of an attempt has ended. A later one of the same name replaces it."""
@@ -191,7 +192,7 @@ class TurnTrace:
         self._dropped.add(attempt)
         self.again = self._spans.get(attempt, {}).get("stt") if confirmed else None
 
-    def event(self, name: str, at_s: float, detail: str = "") -> None:
+    def event(self, name: EventName, at_s: float, detail: str = "") -> None:
         """A moment worth knowing; `detail` never holds what was said."""
         self._events.append((name, at_s, detail))
 

@@ -173,7 +173,7 @@ def _words_about(record: Record) -> Iterator[str]:
     yield from (
         f"{event['name']:<12} {event['detail']}"
         for event in record["events"]
-        if event["name"] in ("dropped", "retracted", "interrupt", "stuck")
+        if event["name"] in ("dropped", "retracted", "interrupt")
     )
     engines = ", ".join(f"{stage} {name}" for stage, name in record["engines"].items() if name)
     yield f"engines      {engines}"

@@ -2,6 +2,9 @@
 
 import base64
 import json
+import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 import trace_texts
@@ -9,7 +12,7 @@ from rehearsal import Rehearsal, Says
 
 from assistant.latency import STAGES
 from assistant.trace import record as records
-from assistant.trace.record import SCHEMA, TurnRecord
+from assistant.trace.record import SCHEMA, EventName, Outcome, TurnRecord
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +58,23 @@ def test_every_part_of_a_record_has_its_table() -> None:
 def test_the_documentation_is_written_from_the_schema() -> None:
     page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
     assert page == trace_texts.with_tables(page), "run `PYTHONPATH=. python tests/trace_texts.py`"
+
+
+def described(title: str) -> set[str]:
+    """The names that the rows of a table begin with."""
+    page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
+    (rows,) = re.findall(rf"^\| {title} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
+    return {name for row in rows.splitlines() for name in re.findall("`([^`]+)`", row.split("|")[1])}
+
+
+def test_every_outcome_and_every_event_is_described() -> None:
+    assert described("`outcome`") == set(get_args(Outcome))
+    assert described("event") == set(get_args(EventName))
+
+
+def test_every_span_that_is_not_named_like_its_stage_is_described() -> None:
+    sources = [file.read_text(encoding="utf-8") for file in Path("assistant").rglob("*.py")]
+    names = {name for source in sources for name in re.findall(r'\bSpan\("([a-z_]+)"', source)}
+    shown = {name.split()[0] for name in described(r"span \| stage")}
+    assert {"silence", "again", "asked", "tool"} <= shown
+    assert names - shown - set(STAGES) == set()
