@@ -13,7 +13,7 @@ class EngineInUse:
     """An engine of this server.
 
     Attributes:
-        stage: "vad", "stt", "llm" or "tts".
+        stage: "vad", "turn", "stt", "llm", "tools" or "tts".
         detail: One line about it.
         why: Why this one: asked for, or in place of what.
         fallback: It runs in place of something else.
