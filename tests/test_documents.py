@@ -1,0 +1,89 @@
+"""What the documents name is there: pages, sections, commands, flags, settings."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from assistant.cli import app
+from assistant.config.settings import DEFAULTS, SECTIONS
+
+ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "bench" / "README.md", *sorted(ROOT.glob("docs/*.md")))
+EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def sections(page: Path) -> set[str]:
+    """Their anchors, as GitHub makes them."""
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
+@EACH_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    dead = []
+    for link in re.findall(r"\]\((?!https?://)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        file, _, section = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists() or (section and section not in sections(target)):
+            dead.append(link)
+    assert dead == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    readme = PAGES[0].read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if page.parent.name == "docs" and f"(docs/{page.name})" not in readme] == []
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Each command of the program, with its flags."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        yield path, {flag for parameter in command.params for flag in parameter.opts} | {"--help"}
+        waiting += [((*path, name), one) for name, one in getattr(command, "commands", {}).items()]
+
+
+COMMANDS = dict(commands())
+
+
+@EACH_PAGE
+def test_commands_and_their_flags_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    lines = re.findall(r"`(?:\.venv/bin/)?repartee ([^`\n]+)`", text)
+    lines += re.findall(r"^ *(?:\$ |[A-Z_]+=\S+ )*(?:\.venv/bin/)?repartee ([^#\n]+)", text, re.MULTILINE)
+    wrong = []
+    for line in lines:
+        words = line.split()
+        path: tuple[str, ...] = ()
+        while words and (*path, words[0]) in COMMANDS:
+            path = (*path, words.pop(0))
+        flags = {word.partition("=")[0] for word in words if re.match("--[a-z]", word)}
+        if not flags <= COMMANDS[path] or (not path and not flags):
+            wrong.append(line)
+    assert wrong == []
+
+
+@EACH_PAGE
+def test_benches_and_their_flags_are_there(page: Path) -> None:
+    wrong = []
+    for name, rest in re.findall(r"python -m bench\.(\w+)([^`\n#]*)", page.read_text(encoding="utf-8")):
+        bench = ROOT / "bench" / f"{name}.py"
+        flags = re.findall(r"(?<!\S)--[a-z-]+", rest)
+        if not bench.exists() or any(f'"{flag}"' not in bench.read_text(encoding="utf-8") for flag in flags):
+            wrong.append(name + rest)
+    assert wrong == []
+
+
+@EACH_PAGE
+def test_settings_are_there(page: Path) -> None:
+    """As `section.key`, also with a value behind it; files have the same form."""
+    known = {f"{section}.{field.name}" for section in SECTIONS for field in fields(getattr(DEFAULTS, section))}
+    named = re.compile(rf"`(?:--set )?((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)(?![\w.(])")
+    found = set(named.findall(page.read_text(encoding="utf-8")))
+    assert {name for name in found if not name.endswith((".md", ".py", ".svg", ".jsonl"))} - known == set()
