@@ -40,12 +40,15 @@ KEYS: dict[Stage, tuple[str, ...]] = {
     "stt": ("stt.engine", "stt.model", "stt.device", "stt.threads", "stt.encoder_window"),
     "queue": ("server.max_sessions", "llm.endpoints"),
     "llm_network": ("llm.endpoints", "llm.policy"),
-    "llm_first_token": ("llm.endpoints", "llm.policy", "llm.hedge_share", "llm.max_history_turns", "skills.before_llm"),
+    "llm_first_token": (
+        "llm.endpoints", "llm.policy", "llm.hedge_share", "llm.max_history_turns", "llm.max_history_tokens",
+        "skills.before_llm",
+    ),
     "first_sentence": ("assistant.instructions", "llm.endpoints"),
     "tts": ("tts.engine", "tts.voice"),
     "transport": (),
     "playout": (),
-}
+}  # fmt: skip
 """What of config.toml moves a stage."""
 
 _NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
