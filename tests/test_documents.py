@@ -11,6 +11,9 @@ import typer
 
 from assistant.cli import app
 from assistant.config.settings import DEFAULTS, SECTIONS
+from assistant.replay.advice import KEYS
+from assistant.talk.dialogs import HELP
+from assistant.talk.plain import COMMANDS as TYPED
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "bench" / "README.md", *sorted(ROOT.glob("docs/*.md")))
@@ -87,3 +90,21 @@ def test_settings_are_there(page: Path) -> None:
     named = re.compile(rf"`(?:--set )?((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)(?![\w.(])")
     found = set(named.findall(page.read_text(encoding="utf-8")))
     assert {name for name in found if not name.endswith((".md", ".py", ".svg", ".jsonl"))} - known == set()
+
+
+def test_the_map_of_the_program_has_every_command() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [path for path in COMMANDS if len(path) == 1 and f"| `repartee {path[0]}" not in page] == []
+
+
+def test_the_keys_of_talk_and_what_can_be_typed_are_named() -> None:
+    page = (ROOT / "docs" / "talk.md").read_text(encoding="utf-8")
+    assert [key for key, _ in HELP if not re.search(rf"^\| {re.escape(key)}(, wheel)? \|", page, re.MULTILINE)] == []
+    assert [line for line in TYPED if line.startswith("/") and f"`{line.split()[0]}" not in page] == []
+
+
+def test_every_stage_names_the_settings_that_move_it() -> None:
+    page = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+    section = page.split("## The stages add up\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \|(.*)\|$", section, re.MULTILINE))
+    assert {stage: tuple(re.findall("`([^`]+)`", rows[stage])) for stage in KEYS} == KEYS
