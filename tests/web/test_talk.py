@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,10 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
         "response.output_item.done", "conversation.item.done", "response.done",
     ]  # fmt: skip
     assert stage.events("response.output_audio_transcript.done")[0]["transcript"] == "It is ten o'clock. Anything else?"
+    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+    told = page.split("### A spoken turn, in order\n\n")[1].split("\n\n")[0]
+    once = [kind for at, kind in enumerate(stage.kinds) if not kind.endswith(".delta") or kind not in stage.kinds[:at]]
+    assert [line.split()[0] for line in told.splitlines()] == once
     assert stage.sound_ms() == 1200
     assert stage.done[0]["status"] == "completed"
     assert stage.done[0]["usage"]["total_tokens"] == 18
