@@ -334,10 +334,10 @@ def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) 
         case None:
             return replace(base, manual=True)
         case ServerVad():
+            if detection.silence_duration_ms is not None:
+                base = replace(base, hangover_ms=float(detection.silence_duration_ms), patience=None)
             return replace(
                 base,
-                hangover_ms=float(detection.silence_duration_ms),
-                patience=None,
                 pre_roll_ms=float(detection.prefix_padding_ms),
                 answers=detection.create_response,
                 interruptible=detection.interrupt_response,

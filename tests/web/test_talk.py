@@ -378,6 +378,22 @@ def test_a_fixed_silence_ends_the_turn_as_the_client_says() -> None:
     assert stage.at_ms("input_audio_buffer.committed")[0] == pytest.approx(1300, abs=50)
 
 
+def test_without_a_silence_of_its_own_server_vad_waits_as_the_server_is_set() -> None:
+    async def scene(stage: Stage) -> None:
+        if detection:
+            await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+
+    detection: dict[str, object] = {}
+    as_it_is = perform(scene).at_ms("input_audio_buffer.committed")[0]
+    detection = {"type": "server_vad", "threshold": 0.5}
+    asked = perform(scene)
+    assert asked.at_ms("input_audio_buffer.committed")[0] == as_it_is
+    shown = asked.events("session.updated")[-1]["session"]["audio"]["input"]["turn_detection"]
+    assert (shown["type"], shown["silence_duration_ms"]) == ("server_vad", None)
+
+
 # ---- the client finds the turns ----
 
 

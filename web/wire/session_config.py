@@ -38,18 +38,18 @@ class AudioFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ServerVad:
-    """A turn is over after a fixed silence.
+    """A turn is over after a fixed silence, or after one that depends on how finished it sounds.
 
     Attributes:
         threshold: Has no effect here: the detector is calibrated.
-        silence_duration_ms: The hangover.
+        silence_duration_ms: The hangover; None where the client left it to the server (setting turn.profile).
         prefix_padding_ms: The pre-roll.
         create_response: Turns are answered at once.
         interrupt_response: Speech interrupts a reply.
     """
 
     threshold: float = 0.5
-    silence_duration_ms: int = 500
+    silence_duration_ms: int | None = None
     prefix_padding_ms: int = 300
     create_response: bool = True
     interrupt_response: bool = True
