@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from assistant.conversation import Conversation
 from assistant.engines import Engines, SessionSettings, Wishes
-from assistant.facts import Fact, FunctionCalled, ItemGivenUp, ReplyBegun, ReplyCut, ReplySent, TurnTaken
+from assistant.facts import Fact, FunctionCalled, ItemGivenUp, ReplyBegun, ReplyCut, ReplySent, Trouble, TurnTaken
 from assistant.items import ItemId, Said
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting
@@ -194,7 +194,7 @@ class Attempts:
             self._mouth.restart()
         await reply.gate.wait()  # an attempt that ends early must not be told of before its turn is committed
         if reply.error is not None:
-            self._trouble(reply.error)
+            self._failed(reply.id, reply.error)
         if reply.unspoken:
             self._trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True)
         for call in reply.calls:
@@ -306,7 +306,7 @@ class Attempts:
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.why)
         if effect.why == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
-            self._trouble(reply.error)
+            self._failed(reply.id, reply.error)
         heard = self._heard(reply, complete=False)
         self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
         self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
@@ -359,6 +359,11 @@ class Attempts:
                 if not leaving and broke_off is None:
                     self._trouble("the last reply did not end in time and was cut off")
                 self._finish(reply, "failed" if broke_off else "interrupted", self._heard(reply, complete=False))
+
+    def _failed(self, reply_id: ReplyId, why: str) -> None:
+        """A fact of its own turn, also where somebody speaks into it: that turn is another one."""
+        self.show(Trouble(why))
+        self.recorder.event(reply_id.turn, "error", _now_s(), why)
 
     def _trouble(self, what: str, *, private: bool = False) -> None:
         self.trouble(what, private)

@@ -1,12 +1,14 @@
-"""What a turn waited for between its endpoint and its commit, told to the recorder at times of our choosing."""
+"""Which turn a fact belongs to, and what one waited for between its endpoint and its commit."""
 
 import pytest
+from rehearsal import Rehearsal, Says
 
 from assistant.latency import Span
 from assistant.trace.recorder import Recorder
 from assistant.turn_events import Commit, ReplyId, Transcribe
 from audio.stt import SegmentId
 from audio.units import Samples
+from llm.errors import LlmBroken
 
 SPEECH_END_S = 10.0
 HEARD_S = 10.6
@@ -52,3 +54,18 @@ def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
     assert stages["endpoint_wait"].ms == pytest.approx(wait_ms)
     assert stages["stt"].ms == pytest.approx(stt_ms)
     assert sum(share.ms for share in stages.values()) == pytest.approx(600)
+
+
+def test_what_fails_of_a_reply_is_no_error_of_the_turn_that_is_spoken_into_it() -> None:
+    says = [Says(1000, 1800, "what time is it"), Says(5900, 6900, "what is the date")]
+    torn = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+    reply = "It is ten o'clock. All is well in town, and in the country, and everywhere else."
+    rehearsal = Rehearsal(says, length_ms=12000, replies=((reply, torn), "It is Monday."))
+    rehearsal.model.token_ms = 100.0
+    first, second = rehearsal.perform().records
+    (error_ms,) = [event.at_ms for event in first.events if event.name == "error"]
+    assert first.error == "home: torn"
+    assert second.speech_start_ms is not None
+    assert error_ms > second.speech_start_ms, "it is told while the next turn is being spoken"
+    assert [event.detail for event in second.events if event.name == "error"] == []
+    assert second.error is None
