@@ -24,7 +24,7 @@ WORK_STAGES = MODEL_STAGES | {"stt", "queue", "tts"}
 _WORK_PLACES = tuple(place for place, stage in enumerate(STAGES) if stage in WORK_STAGES)
 _NO_TIME = {"ms": 0.0}
 _every_stage = itemgetter(*STAGES)
-_COUNTED = frozenset(("commit", "dropped", "retracted", "interrupt", "tried"))
+_COUNTED = frozenset(("attempt", "commit", "dropped", "retracted", "interrupt", "tried"))
 
 _TRIED = re.compile(r"attempt \d+: (.+): ([a-z]+), ([a-z ]+) after (\d+) ms(?:, (\d+) tokens in vain)?")
 
@@ -34,15 +34,16 @@ class TurnFacts(NamedTuple):
 
     Attributes:
         stages_ms: In the order of STAGES; empty without a latency.
-        cut_in: The reply began before the person had finished: it was taken back, or interrupted within CUT_IN_MS.
+        given: Replies that were begun, those included that were taken back.
+        cut_ins: Of them, those that began before the person had finished: taken back, or interrupted within CUT_IN_MS.
         interrupted: A voice cut the reply off: no key, no client and no end of the conversation.
-        committed: Whether an answer was given at all.
+        committed: Whether one was given in the end.
         ahead_ms: How long before the endpoint the heard attempt was begun; below 0: after it; None: unknown.
         hidden_ms: Work of the heard attempt that nobody waited for.
         dropped: Attempts that were begun in vain.
         confirmed: Attempts that only asked for the words again, and got the same.
-        wasted_answers: Dropped attempts for which a model was asked.
-        wasted_model_ms: How long models worked for them, until their first sentence or until they were dropped.
+        wasted_answers: Dropped attempts for which an answer was begun, by a model or by the skills.
+        wasted_model_ms: How long was worked on those, until their first sentence or until they were dropped.
         words_ms: From asking for the words of the heard attempt to having them.
         speech_ms: How long the person spoke, pauses included.
         model_ms: From asking the model to its first token, network and queue included.
@@ -58,7 +59,8 @@ class TurnFacts(NamedTuple):
     outcome: str
     latency_ms: float | None
     stages_ms: tuple[float, ...]
-    cut_in: bool
+    given: int
+    cut_ins: int
     interrupted: bool
     committed: bool
     ahead_ms: float | None
@@ -102,16 +104,17 @@ class Try(NamedTuple):
 
 class _Events(NamedTuple):
     heard: int  # the attempt that was committed and not taken back; 0: none
+    asked_ms: float | None  # when the words of that attempt were asked for
+    given: int
     dropped: int
     confirmed: int
-    retracted: bool
+    retracted: int
     interrupt_ms: float | None  # by a voice
     tries: tuple[Try, ...]
     last_ms: float
 
 
 class _Work(NamedTuple):
-    asked_ms: float | None
     total_ms: float
     words_ms: float | None
     model_ms: float | None
@@ -136,15 +139,16 @@ def facts_of(record: Record) -> TurnFacts:
         and events.interrupt_ms - playout_ms <= CUT_IN_MS
     )  # fmt: skip
     engines, answers = record["engines"], record.get("answers", ())
-    known = endpoint_ms is not None and work.asked_ms is not None
+    asked_ms = events.asked_ms
     return TurnFacts(
         outcome=record["outcome"],
         latency_ms=latency_ms,
         stages_ms=shares,
-        cut_in=events.retracted or soon,
+        given=events.given,
+        cut_ins=events.retracted + soon,
         interrupted=events.interrupt_ms is not None,
         committed=events.heard > 0,
-        ahead_ms=endpoint_ms - work.asked_ms if known else None,
+        ahead_ms=None if endpoint_ms is None or asked_ms is None else endpoint_ms - asked_ms,
         hidden_ms=max(0.0, work.total_ms - paid_ms) if shares else 0.0,
         dropped=events.dropped,
         confirmed=events.confirmed,
@@ -179,8 +183,9 @@ def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
 
 
 def _events(record: Record) -> _Events:
-    heard = dropped = confirmed = 0
-    retracted, interrupt_ms = False, None
+    heard = given = dropped = confirmed = retracted = 0
+    interrupt_ms = None
+    asked_ms: dict[int, float] = {}
     tries: list[Try] = []
     last_ms = 0.0
     for event in record["events"]:
@@ -190,19 +195,22 @@ def _events(record: Record) -> _Events:
         if name not in _COUNTED:
             continue
         match name:
+            case "attempt":
+                asked_ms[int(event["detail"])] = at_ms
             case "commit":
-                heard = attempt_of(event["detail"])
+                heard, given = attempt_of(event["detail"]), given + 1
             case "dropped" if event["detail"].endswith(": same words"):
                 confirmed += 1
             case "dropped":
                 dropped += 1
             case "retracted":
-                heard, dropped, retracted = 0, dropped + 1, True
+                heard, dropped, retracted = 0, dropped + 1, retracted + 1
             case "interrupt" if event["detail"] == "voice":
                 interrupt_ms = at_ms
             case "tried":
                 tries += [tried] if (tried := try_of(event["detail"])) is not None else []
-    return _Events(heard, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms)
+    asked = asked_ms.get(heard)
+    return _Events(heard, asked, given, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms)
 
 
 def attempt_of(detail: str) -> int:
@@ -220,7 +228,7 @@ def try_of(detail: str) -> Try | None:
 
 
 def _work(record: Record, heard: int) -> _Work:
-    asked_ms = words_ms = voice_ms = None
+    words_ms = voice_ms = None
     total_ms = wasted_ms = model_ms = decoding_ms = 0.0
     asked_model = False
     wasted: set[int] = set()
@@ -235,8 +243,6 @@ def _work(record: Record, heard: int) -> _Work:
             continue
         if span["attempt"] != heard:
             continue
-        if name == "silence":
-            asked_ms = span["end_ms"]
         if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):  # asked: endpoints, in vain
             continue
         total_ms += took_ms
@@ -250,5 +256,5 @@ def _work(record: Record, heard: int) -> _Work:
             model_ms += took_ms
             asked_model = True
     return _Work(
-        asked_ms, total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms, decoding_ms
+        total_ms, words_ms, model_ms if asked_model else None, voice_ms, len(wasted), wasted_ms, decoding_ms
     )  # fmt: skip

@@ -58,8 +58,8 @@ class Speculation:
         attempts: All that were begun.
         confirmed: Those that only asked for the words again, and got the same.
         dropped: Those that were begun in vain.
-        wasted_answers: Those for which a model was asked.
-        wasted_model_ms: How long models worked for them.
+        wasted_answers: Those for which an answer was begun.
+        wasted_model_ms: How long was worked on these.
     """
 
     hits: Share | None
@@ -152,9 +152,9 @@ class Tally:
     def _count(self, facts: TurnFacts) -> None:
         counts = self._counts
         for name, count in (
-            ("given", facts.committed or facts.cut_in),
+            ("given", facts.given),
             ("committed", facts.committed),
-            ("cut_ins", facts.cut_in),
+            ("cut_ins", facts.cut_ins),
             ("interrupted", facts.interrupted),
             ("failed", facts.failed),
             ("dropped", facts.dropped),

@@ -79,14 +79,14 @@ def test_a_shorter_wait_cuts_in_where_the_person_in_fact_went_on() -> None:
     assert found.now.answered
     assert found.now.latency_ms is not None
     held = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0))
-    assert sum(facts_of(record).cut_in for record in held) == 1
+    assert sum(facts_of(record).cut_ins for record in held) == 1
 
 
 def test_a_longer_wait_spares_a_cut_in() -> None:
     records = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0), length_ms=9000)
     found = replayed(records, settings(hangover_ms=600.0))
     assert [sum(turn.was.cut_ins for turn in found), sum(turn.now.cut_ins for turn in found)] == [1, 0]
-    assert sum(facts_of(record).cut_in for record in records) == 1
+    assert sum(facts_of(record).cut_ins for record in records) == 1
 
 
 def test_who_goes_on_before_a_longer_wait_is_over_has_one_turn() -> None:

@@ -10,9 +10,11 @@ from trace_samples import TIME, demo_records, rehearsed
 
 from assistant.engines import SessionSettings
 from assistant.latency import STAGES
+from assistant.replay.turns import conversation_of
 from assistant.session import Session
 from assistant.tools import ToolSettings
 from assistant.trace_report.facts import Try, attempt_of, facts_of, try_of
+from assistant.trace_report.waterfall import waterfall
 from assistant.turn_settings import TurnSettings
 
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
@@ -22,7 +24,7 @@ def test_the_demos_turns() -> None:
     facts = [facts_of(record) for record in demo_records()]
     assert [each.outcome for each in facts] == ["answered"] * 3 + ["interrupted", "answered"]
     assert [each.interrupted for each in facts] == [False] * 3 + [True, False]
-    assert not any(each.cut_in or each.failed for each in facts)
+    assert not any(each.cut_ins or each.failed for each in facts)
     assert [(each.dropped, each.confirmed) for each in facts] == [(1, 0)] + [(0, 1)] * 4
     assert [each.wasted_answers for each in facts] == [1, 0, 0, 0, 0]
     assert {each.answered_by for each in facts} == {"skills"}
@@ -42,7 +44,7 @@ def test_stages_are_in_order_and_sum_to_the_latency() -> None:
 def test_who_goes_on_before_the_commit_wastes_an_attempt() -> None:
     (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
     facts = facts_of(record)
-    assert (facts.dropped, facts.confirmed, facts.cut_in, facts.committed) == (1, 0, False, True)
+    assert (facts.dropped, facts.confirmed, facts.cut_ins, facts.given, facts.committed) == (1, 0, 0, 1, True)
     assert facts.ahead_ms == pytest.approx(300, abs=25)
 
 
@@ -50,19 +52,39 @@ def test_a_reply_that_is_taken_back_is_a_cut_in() -> None:
     (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
     facts = facts_of(record)
     assert "retracted" in [event["name"] for event in record["events"]]
-    assert facts.cut_in
+    assert (facts.cut_ins, facts.given, facts.committed) == (1, 2, True)
     assert facts.dropped >= 1
 
 
-@pytest.mark.parametrize(("onset_ms", "cut_in"), [(2750, True), (3600, False)])
-def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut_in: bool) -> None:
+def test_each_reply_that_is_taken_back_counts_as_a_replay_counts_it() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), Says(3400, 4000, "and sugar")]
+    (record,) = rehearsed(says, length_ms=9000)
+    assert [event["name"] for event in record["events"]].count("retracted") == 2
+    facts = facts_of(record)
+    assert (facts.cut_ins, facts.given) == (2, 3)
+    ((found,),) = conversation_of([record]).replayed([lambda settings: settings])
+    assert (facts.cut_ins, facts.given) == (found.was.cut_ins, found.was.given)
+
+
+def test_an_answer_that_is_asked_for_behind_the_endpoint_was_begun_so_long_after_it() -> None:
+    record = demo_records()[4]
+    (asked,) = [event for event in record["events"] if (event["name"], event["detail"]) == ("attempt", "1")]
+    (silence,) = [span for span in record["spans"] if (span["name"], span["attempt"]) == ("silence", 1)]
+    # As the books have it: the silence ends with the endpoint, and what comes after it is for the words to pay.
+    asked["at_ms"], silence["end_ms"] = record["endpoint_ms"] + 547.0, record["endpoint_ms"]
+    assert facts_of(record).ahead_ms == pytest.approx(-547)
+    assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
+
+
+@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2750, 1), (3600, 0)])
+def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut_ins: int) -> None:
     says = [TIME, Says(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
     first = rehearsed(says, length_ms=9000, replies=replies)[0]
     facts = facts_of(first)
     (interrupt,) = [event for event in first["events"] if event["name"] == "interrupt"]
     assert facts.interrupted
-    assert facts.cut_in is cut_in, interrupt["at_ms"] - first["playout_start_ms"]
+    assert facts.cut_ins == cut_ins, interrupt["at_ms"] - first["playout_start_ms"]
 
 
 CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "requested": Session.request}
@@ -77,7 +99,7 @@ def test_a_reply_that_no_voice_cut_off_was_not_interrupted(why: str) -> None:
     assert record["outcome"] == "interrupted"
     assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))
     facts = facts_of(record)
-    assert (facts.interrupted, facts.cut_in) == (False, False)
+    assert (facts.interrupted, facts.cut_ins) == (False, 0)
 
 
 def test_a_turn_without_words_or_answer_has_nothing_of_one() -> None:
