@@ -16,6 +16,7 @@ LEAST_CELL_MS = 5.0
 
 MARKS = {"paid": "█", "hidden": "▒", "dropped": "░"}
 LEGEND = "█ waited for   ▒ hidden behind something else   ░ dropped"
+LEGEND_WITHOUT_LATENCY = "▒ work   ░ dropped"
 
 Cost = Literal["paid", "hidden", "dropped"]
 
@@ -74,11 +75,11 @@ def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
     Together they are the whole latency: a silence before the first of them is the endpoint's. Empty for a turn without
     a latency.
     """
-    until_ms, speech_end_ms = record["playout_start_ms"], record["speech_end_ms"]
+    until_ms, speech_end_ms = record.get("playout_start_ms"), record["speech_end_ms"]
     heard = {span["name"]: span for span in record["spans"] if _is_heard(span)}
     span = heard.get("playout")
     found: dict[str, tuple[float, float]] = {}
-    if record["response_latency_ms"] is None:
+    if record["response_latency_ms"] is None or until_ms is None:
         return found
     while span is not None and span["name"] not in found and until_ms > speech_end_ms:
         before = max(
@@ -144,14 +145,16 @@ def _bars(record: Record) -> Iterator[str]:
         yield "no work was begun"
         return
     begin_ms, end_ms = min(row.start_ms for row in drawn), max(row.end_ms for row in drawn)
-    zero_ms = record["speech_end_ms"] if record["speech_end_ms"] is not None else begin_ms
+    spoken = record["speech_end_ms"] is not None
+    zero_ms = record["speech_end_ms"] if spoken else begin_ms
+    zero = "the end of speech" if spoken else "it began"
     cell_ms = max(LEAST_CELL_MS, (end_ms - begin_ms) / CELLS)
-    yield f"attempt  span               from     to   ms after the end of speech; one cell is {cell_ms:.0f} ms"
+    yield f"attempt  span               from     to   ms after {zero}; one cell is {cell_ms:.0f} ms"
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)
-        times = f"{row.start_ms - zero_ms:>6.0f} {row.end_ms - zero_ms:>6.0f}"
+        times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # as integers: no -0
         yield f"{row.attempt:>7}  {row.name:<16} {times}   {bar}"
-    yield f"{'':42}{LEGEND}"
+    yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
 
 
 def _bar(row: Row, begin_ms: float, cell_ms: float) -> str:
@@ -178,6 +181,8 @@ def _words_about(record: Record) -> Iterator[str]:
     engines = ", ".join(f"{stage} {name}" for stage, name in record["engines"].items() if name)
     yield f"engines      {engines}"
     yield from (f"fallback     {text}" for text in record["fallbacks"])
-    yield from (f"error        {event['detail']}" for event in record["events"] if event["name"] == "error")
-    if record["error"] is not None:
-        yield f"error        {record['error']}"
+    counters = ", ".join(f"{name} {count:,}" for name, count in record.get("counters", {}).items() if count)
+    yield from [f"counters     {counters}"] if counters else []
+    # An error of the reply is told when it happens and again with the turn's end; one that lasts, over and over.
+    errors = [event["detail"] for event in record["events"] if event["name"] == "error"]
+    yield from (f"error        {text}" for text in dict.fromkeys([*errors, record["error"]]) if text is not None)

@@ -10,7 +10,7 @@ from trace_samples import DEMO, demo_records, printed, slower, written
 from assistant.trace_report.commands import Wanted, report
 from assistant.trace_report.counting import tallied
 from assistant.trace_report.page import page
-from assistant.trace_report.reading import Record
+from assistant.trace_report.reading import Record, TraceError
 
 pytestmark = pytest.mark.slow
 """Each draws some pages, of half a second each."""
@@ -96,6 +96,20 @@ def test_turns_without_a_latency_have_a_page_too(tmp_path: Path) -> None:
     text = page_of(written(tmp_path / "silent.jsonl", [silent]))
     assert "none of them has a response latency" in text
     assert "svg" not in Elements(text).names
+
+
+def test_a_slow_turn_that_cannot_be_drawn_is_named(tmp_path: Path) -> None:
+    records = demo_records()[:1]
+    for span in records[0]["spans"]:
+        del span["after"]
+    with pytest.raises(TraceError, match=r"turn 1 of .*: not a record"):
+        page_of(written(tmp_path / "a.jsonl", records))
+
+
+def test_a_turn_of_which_it_is_not_known_when_it_was_heard_is_drawn(tmp_path: Path) -> None:
+    records = demo_records()[:1]
+    del records[0]["playout_start_ms"]
+    assert "<h3>turn 1" in page_of(written(tmp_path / "a.jsonl", records))
 
 
 @pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])

@@ -1,13 +1,15 @@
 """One turn drawn: what it shows is what was paid."""
 
+import json
 from collections import defaultdict
 from itertools import pairwise
 
 import pytest
-from rehearsal import Says
+from rehearsal import Rehearsal, Says
 from trace_samples import RECORDINGS, TIME, demo_records, goldens, rehearsed
 
 from assistant.latency import STAGES
+from assistant.session import Session
 from assistant.trace_report.reading import Record
 from assistant.trace_report.waterfall import CELLS, line_of, paid_intervals, rows, waterfall
 
@@ -43,7 +45,7 @@ def test_the_paid_stretches_of_rehearsed_turns_are_their_stages(resumes_ms: int)
 def test_every_span_is_drawn_in_one_line_that_fits() -> None:
     for record in demo_records() + rehearsed([TIME], length_ms=14_000, replies=(None,)):
         lines = waterfall(record)
-        drawn = [line for line in lines if any(mark in line for mark in "█▒░▏") and "waited for   ▒" not in line]
+        drawn = [line for line in lines if any(mark in line for mark in "█▒░▏") and "░ dropped" not in line]
         assert len(drawn) == len(record["spans"])
         assert max(map(len, drawn)) <= 42 + CELLS + 1 <= 100
 
@@ -63,6 +65,43 @@ def test_a_turn_that_got_stuck_says_why() -> None:
     assert "no latency" in text
     assert "error        the reply by scripted model got stuck and was given up" in text
     assert line_of(record).endswith("–     stuck")
+
+
+def test_an_error_is_said_once() -> None:
+    record = demo_records()[0]
+    again = [{"name": "error", "at_ms": 2500.0 + ms, "detail": what} for ms, what in enumerate(("it died", "late") * 2)]
+    record |= {"events": [*record["events"], *again], "error": "late"}
+    assert [line for line in waterfall(record) if line.startswith("error")] == [
+        "error        it died",
+        "error        late",
+    ]
+
+
+def test_what_was_counted_is_said_where_there_was_any() -> None:
+    record = demo_records()[0]
+    assert not any(record["counters"].values())
+    assert not [line for line in waterfall(record) if line.startswith("counters")]
+    record["counters"] |= {"underruns": 2, "invented_frames": 1200}
+    assert "counters     invented_frames 1,200, underruns 2" in waterfall(record)
+
+
+def test_a_turn_that_nobody_spoke_for_counts_from_its_beginning_and_hides_nothing() -> None:
+    rehearsal = Rehearsal([], length_ms=4000)
+    rehearsal.at(500, lambda: Session.request(rehearsal.session))
+    record = json.loads(rehearsal.perform().records[0].to_json())
+    text = "\n".join(waterfall(record))
+    assert record["speech_end_ms"] is None
+    assert "ms after it began" in text
+    assert "end of speech" not in text
+    assert "hidden" not in text
+
+
+def test_what_begins_a_moment_before_the_end_of_speech_begins_there() -> None:
+    record = demo_records()[0]
+    for span in record["spans"]:
+        if span["name"] == "silence":
+            span["start_ms"] = record["speech_end_ms"] - 0.3
+    assert "-0" not in [word for line in waterfall(record) for word in line.split()]
 
 
 def test_a_turn_without_any_work_is_said() -> None:
