@@ -265,4 +265,8 @@ def _hedges(found: Figures) -> str:
     if len(found.asked) < 2:
         return "A second endpoint can be asked when the first is silent for long (llm.hedge_share)."
     vain = sum(asked.tokens_in_vain for asked in found.asked.values())
-    return f"A second endpoint was asked {hedges} times, for {vain} tokens in vain; llm.hedge_share bounds that."
+    times = "once" if hedges == 1 else f"{hedges:,} times"
+    return (
+        f"A second endpoint was asked beside the first {times} (llm.hedge_share bounds that); of all that were asked, "
+        f"{vain:,} tokens were in vain."
+    )

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from assistant.replay.advice import LEAST_GAIN_MS, Advice, Finding
 from assistant.trace_report.statistics import LEVEL, Estimate, Share
-from assistant.trace_report.text import spelled_share
+from assistant.trace_report.text import number_of, spelled_share
 
 LEADS = {
     "measured": "decided again",
@@ -18,13 +18,15 @@ LEADS = {
 
 def advice_lines(advice: Advice) -> Iterator[str]:
     """What to do, the stage that costs most first."""
-    yield f"{advice.turns:,} turns with a response latency, {advice.replayed:,} turns decided again"
+    replayed = number_of(advice.replayed, "turn")
+    yield f"{number_of(advice.turns, 'turn')} with a response latency, {replayed} decided again"
     tail = advice.tail
     if tail is None:
         yield "cannot tell which stage makes slow turns slow: 20 turns are needed to have a slow tail"
     else:
+        slowest = "turn" if tail.turns == 1 else f"{tail.turns:,}"
         yield (
-            f"slow turns are slow by {tail.stage}: in the slowest {tail.turns:,}, from {tail.from_ms:.0f} ms, it "
+            f"slow turns are slow by {tail.stage}: in the slowest {slowest}, from {tail.from_ms:.0f} ms, it "
             f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
         )
     if not advice.findings:
@@ -41,7 +43,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"  {finding.says}"
     if finding.gain:
         gains = ", ".join(f"p{percent} {_spelled(gain)}" for percent, gain in finding.gain.items())
-        yield f"  gain, {LEADS[finding.certainty]}: {gains}, of {finding.turns:,} turns"
+        yield f"  gain, {LEADS[finding.certainty]}: {gains}, of {number_of(finding.turns, 'turn')}"
     if finding.cut_ins is not None:
         was, now = finding.cut_ins
         yield f"  cut-ins: was {_share(was)}, would be {_share(now)}"

@@ -1,18 +1,17 @@
 """What `repartee trace replay` and `repartee trace advise` do: read, have it decided again or weighed, and print."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from assistant.replay import report as replay_report
 from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
 from assistant.replay.conversations import gathered
 from assistant.replay.conversations import replay as replay_traces
-from assistant.trace_report.commands import warn
+from assistant.trace_report.commands import show_lines, warn
 from assistant.trace_report.reading import TraceError, distinct, trace_files
 
 
@@ -24,9 +23,9 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
     if as_json:
         sys.stdout.write(replay_report.as_json(found))
         return
-    _show_lines(replay_report.headline(found), console)
+    show_lines(replay_report.headline(found), console)
     console.print("", replay_report.comparison(found.figures), "")
-    _show_lines(replay_report.sentences(found.figures), console)
+    show_lines(replay_report.sentences(found.figures), console)
 
 
 def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
@@ -37,9 +36,4 @@ def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(advice_json(found))
     else:
-        _show_lines(advice_lines(found), console)
-
-
-def _show_lines(lines: Iterable[str], console: Console) -> None:
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
+        show_lines(advice_lines(found), console)

@@ -10,7 +10,7 @@ from assistant.replay.figures import COMPARED, Pair, ReplayFigures
 from assistant.replay.turns import Replayed
 from assistant.trace_report.sheet import plain_table
 from assistant.trace_report.statistics import LEVEL, Share, least_turns
-from assistant.trace_report.text import spelled_share
+from assistant.trace_report.text import number_of, spelled_share
 
 ASSUMED = {
     "words": "words take as long, and say the same, as when they were asked for nearest to that moment",
@@ -43,18 +43,19 @@ class Replay:
 def headline(replay: Replay) -> Iterator[str]:
     """What was replayed, and whether it can be trusted."""
     turns, conversations = replay.figures.turns, replay.conversations
-    what = f"{_number(turns, 'spoken turn')} of {_number(conversations, 'conversation')}"
+    what = f"{number_of(turns, 'spoken turn')} of {number_of(conversations, 'conversation')}"
     if replay.changes:
         yield f"{what}, decided with {' '.join(replay.changes)}: {replay.figures.changed:,} otherwise than recorded"
     else:
         yield f"{what}, decided again with the settings that were in effect"
     if replay.disagree:
         which = ", ".join(f"{turn} of {name}" for name, turn in replay.disagree[:5])
-        yield f"not as recorded   {_number(len(replay.disagree), 'turn')}: {which}; do not rely on what follows"
+        yield f"not as recorded   {number_of(len(replay.disagree), 'turn')}: {which}; do not rely on what follows"
     else:
         yield "with its own settings every turn is decided as recorded"
     if replay.left_out:
-        yield f"left out          {_number(replay.left_out, 'turn')}: without what turn taking was told, or after a gap"
+        left_out = number_of(replay.left_out, "turn")
+        yield f"left out          {left_out}: without what turn taking was told, or after a gap"
 
 
 def comparison(figures: ReplayFigures) -> Table:
@@ -89,9 +90,9 @@ def sentences(figures: ReplayFigures) -> Iterator[str]:
     vain = f"was {figures.was.in_vain:,}, now {figures.now.in_vain:,}"
     yield f"answers in vain   {vain}; words asked for {figures.was.asked:,} times, now {figures.now.asked:,}"
     if figures.joined:
-        yield f"joined            {_number(figures.joined, 'turn')} would have gone on into the next"
+        yield f"joined            {number_of(figures.joined, 'turn')} would have gone on into the next"
     for what, turns in figures.assumed.items():
-        yield f"assumed           in {_number(turns, 'turn')}: {ASSUMED[what]}"
+        yield f"assumed           in {number_of(turns, 'turn')}: {ASSUMED[what]}"
     yield f"                  in brackets: {LEVEL:.0%} intervals; ?: fewer turns than p95 needs ({least_turns(95)})"
 
 
@@ -105,10 +106,6 @@ def as_json(replay: Replay) -> str:
 
 def _share(found: Share | None) -> str:
     return "none" if found is None else spelled_share(found)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def nothing_to_replay(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +42,10 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
         if shown:
             console.print()
         shown += 1
-        _show_lines(understood(waterfall, record), console)
+        show_lines(understood(waterfall, record), console)
     if not shown:
-        which = "no turn" if turn is None else f"no turn {turn}"
-        raise TraceError(f"{_named(paths)}: {which} in it; `repartee trace show` without --turn shows all.")
+        which = "no turn in it." if turn is None else f"no turn {turn} in it; without --turn all are shown."
+        raise TraceError(f"{_named(paths)}: {which}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
     elif wanted.as_csv:
         sys.stdout.write(trace_report.as_csv(figures))
     else:
-        _show_lines(trace_report.headline(figures), console)
+        show_lines(trace_report.headline(figures), console)
         sheets = trace_report.sheets(figures)
         for sheet in sheets:
             console.print("", sheet.table(console.width))
@@ -87,7 +87,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
             console.print(
                 f"columns are left out: a window of {wide} shows all, a pipe and --json do, too", soft_wrap=True
             )
-        _show_lines(trace_report.sentences(figures), console)
+        show_lines(trace_report.sentences(figures), console)
         if wanted.html is not None:
             console.print(f"\npage  {wanted.html}", soft_wrap=True)
 
@@ -103,9 +103,9 @@ def compare(before: Path, after: Path, console: Console) -> bool:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
     found = comparing.compare(first.ordered(), second.ordered())
     turns = [f"{len(tally.latency):,} turns" for tally in (first, second)]
-    _show_lines([f"A  {before}, {turns[0]}", f"B  {after}, {turns[1]}", ""], console)
+    show_lines([f"A  {before}, {turns[0]}", f"B  {after}, {turns[1]}", ""], console)
     console.print(comparing.comparison_table(found, "A", "B"), "")
-    _show_lines(comparing.notes(found), console)
+    show_lines(comparing.notes(found), console)
     return comparing.is_worse(found)
 
 
@@ -133,7 +133,8 @@ def scrub_files(paths: Sequence[Path], console: Console) -> None:
         console.print(f"{path}  {done.turns} turns, {words}", soft_wrap=True)
 
 
-def _show_lines(lines: Sequence[str] | Iterator[str], console: Console) -> None:
+def show_lines(lines: Iterable[str], console: Console) -> None:
+    """As they are: nothing is folded, and no bracket is markup."""
     for line in lines:
         console.print(Text(line), soft_wrap=True)
 

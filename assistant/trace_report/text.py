@@ -17,7 +17,7 @@ NONE = "–"
 def headline(figures: Figures) -> list[str]:
     """What the turns were."""
     outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.items())
-    turns = f"{_number(figures.turns, 'turn')} of {_number(figures.conversations, 'conversation')}: {outcomes}"
+    turns = f"{number_of(figures.turns, 'turn')} of {number_of(figures.conversations, 'conversation')}: {outcomes}"
     if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
         return [turns, "none of them has a response latency"]
     within = f"{spelled_share(figures.within)} within 200–500 ms"
@@ -71,7 +71,8 @@ def spelled_share(share: Share) -> str:
     return f"{share.count:,} of {share.of:,} ({share.value:.1%}, {share.low:.1%}–{share.high:.1%})"
 
 
-def _number(count: int, what: str) -> str:
+def number_of(count: int, what: str) -> str:
+    """1 turn; 1,000 turns."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -138,8 +139,9 @@ def _tail(figures: Figures) -> Iterator[str]:
         yield "slow tail         too few turns to have one"
         return
     others = ", ".join(f"{stage} {ms:+.0f}" for stage, ms in tail.excesses_ms.items() if abs(ms) >= 1)
-    yield f"slow tail         the slowest {tail.turns:,} turns, from {tail.from_ms:.0f} ms: {tail.stage} dominates"
-    yield f"                  (it exceeds its own median by the most in {tail.leads:,} of them)"
+    slowest = "turn" if tail.turns == 1 else f"{tail.turns:,} turns"
+    yield f"slow tail         the slowest {slowest}, from {tail.from_ms:.0f} ms: {tail.stage} dominates"
+    yield f"                  (it exceeds its own median by the most in {tail.leads:,} of {tail.turns:,})"
     yield f"                  above their medians, on average, ms: {others or 'nothing'}"
 
 
@@ -162,7 +164,7 @@ def _speculation(figures: Figures) -> Iterator[str]:
         yield f"                  by {ahead:.0f} ms, {hidden:.0f} ms of work hidden behind other waits (medians)"
     yield (
         f"speculation lost  {found.dropped:,} of {found.attempts:,} attempts dropped, {found.confirmed:,} confirmed; "
-        f"{_number(found.wasted_answers, 'answer')} asked of a model in vain, {found.wasted_model_ms:,.0f} ms of work"
+        f"{number_of(found.wasted_answers, 'answer')} begun in vain, {found.wasted_model_ms:,.0f} ms of work"
     )
 
 
@@ -175,7 +177,7 @@ def _tokens(figures: Figures) -> Iterator[str]:
     if found.cached_share is not None:
         yield f"                  {found.cached_share:.1%} of the prompts were cached by their service"
     wasted = f"{found.wasted:,} ({found.wasted_share:.1%}) for attempts that were dropped"
-    missing = f"; {_number(found.uncounted, 'answer')} not counted by their service" if found.uncounted else ""
+    missing = f"; {number_of(found.uncounted, 'answer')} not counted by their service" if found.uncounted else ""
     yield f"                  {wasted}{missing}"
 
 

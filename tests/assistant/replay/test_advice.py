@@ -147,6 +147,19 @@ def test_what_no_model_says_is_not_compared_with_models() -> None:
     assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
 
 
+def test_tokens_in_vain_are_those_of_all_that_were_asked() -> None:
+    records = slower(demo_records(), "llm_first_token", 100)
+    for record in records:
+        record["stages"]["llm_first_token"]["slack_ms"] = 100.0
+    tries = ("near: first, failed after 20 ms, 137 tokens in vain", "far: hedge, answered after 80 ms")
+    records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
+    (finding,) = of(advice(evidence(records)), "llm_first_token")
+    assert finding.says.endswith(
+        "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
+        "137 tokens were in vain."
+    )
+
+
 def test_json_holds_everything() -> None:
     plain = json.loads(advice_json(advice(evidence(held(), times=10, replays=10))))
     assert plain["turns"] == 20

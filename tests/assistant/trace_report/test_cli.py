@@ -67,7 +67,7 @@ def test_the_same_turns_are_counted_once(command: str, tmp_path: Path, monkeypat
 def test_a_turn_that_is_not_there_is_a_mistake() -> None:
     code, _, err = run("show", DEMO, "--turn", "9")
     assert code == 2
-    assert "no turn 9 in it" in err
+    assert "no turn 9 in it; without --turn all are shown" in err
 
 
 @pytest.mark.slow  # it draws a page

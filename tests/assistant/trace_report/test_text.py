@@ -39,6 +39,13 @@ def test_too_few_turns_are_said() -> None:
     assert "p95 needs 59, p99 needs 299" in warning
 
 
+def test_a_tail_of_one_turn_is_one(tmp_path: Path) -> None:
+    records = [record for ms in range(4) for record in slower(demo_records(), "tts", ms)]
+    found = tallied([written(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
+    assert sentences(found)[0].startswith("slow tail         the slowest turn, from ")
+    assert sentences(found)[1].strip() == "(it exceeds its own median by the most in 1 of 1)"
+
+
 def test_enough_turns_are_not_warned_about(tmp_path: Path) -> None:
     records = [record for ms in range(60) for record in slower(demo_records(), "tts", ms)]
     found = tallied([written(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
