@@ -65,7 +65,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
     files = trace_files(paths)
     if wanted.html is not None:
         _check_page(wanted.html, files)
-    tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 0, warn)
+    tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -87,7 +87,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
             console.print(
                 f"columns are left out: a window of {wide} shows all, a pipe and --json do, too", soft_wrap=True
             )
-        show_lines(trace_report.sentences(figures), console)
+        show_lines([*trace_report.slowest_of(slowest), *trace_report.sentences(figures)], console)
         if wanted.html is not None:
             console.print(f"\npage  {wanted.html}", soft_wrap=True)
 

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from assistant.trace_report.engines import AskedFigures, EngineFigures
 from assistant.trace_report.figures import Figures
+from assistant.trace_report.reading import Record
 from assistant.trace_report.sheet import Sheet
 from assistant.trace_report.statistics import LEVEL, PERCENTS, Estimate, Share, Spread, least_turns
 
@@ -35,6 +36,14 @@ def sheets(figures: Figures) -> list[Sheet]:
         if engines:
             found.append(_engine_sheet(title, work, engines))
     return [*found, _asked_sheet(figures.asked)] if figures.asked else found
+
+
+def slowest_of(records: Sequence[Record]) -> list[str]:
+    """Which turn to look at first, of those that came slowest; nothing where none has a latency."""
+    return [
+        f"slowest turn      {record['turn']} of {record['conversation']}, {record['response_latency_ms']:.0f} ms"
+        for record in records[:1]
+    ]
 
 
 def sentences(figures: Figures) -> list[str]:

@@ -150,6 +150,7 @@ def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
         (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
         (("report", Path(__file__)), "line 1 is no JSON"),
         (("report", os.devnull), f"{os.devnull}: no turn in it"),
+        (("show", os.devnull), f"{os.devnull}: no turn in it.\n"),
         (("scrub", Path(__file__)), "line 1 is no JSON"),
     ],
 )

@@ -10,7 +10,7 @@ from trace_samples import DEMO, demo_records, slower, written
 from assistant.latency import STAGES
 from assistant.trace_report.counting import tallied
 from assistant.trace_report.figures import Figures
-from assistant.trace_report.text import as_csv, as_json, headline, sentences
+from assistant.trace_report.text import as_csv, as_json, headline, sentences, slowest_of
 
 
 def figures() -> Figures:
@@ -37,6 +37,12 @@ def test_csv_is_a_row_a_stage() -> None:
 def test_too_few_turns_are_said() -> None:
     (warning,) = [line for line in sentences(figures()) if line.startswith("too few turns")]
     assert "p95 needs 59, p99 needs 299" in warning
+
+
+def test_the_slowest_turn_is_named() -> None:
+    _, slowest = tallied([DEMO], 2, lambda what: None)
+    assert slowest_of(slowest) == ["slowest turn      5 of 20261121-143058-a25eaf86, 285 ms"]
+    assert slowest_of([]) == []
 
 
 def test_a_tail_of_one_turn_is_one(tmp_path: Path) -> None:
