@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -90,6 +91,36 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("setup: Python 3.11 or newer is needed, found: Python 3.9.2. ")
     assert not (tmp_path / ".venv").exists()
+
+
+def test_set_up_once_it_does_nothing_whatever_name_its_python_was_found_by(tmp_path: Path) -> None:
+    """In a copy whose .venv only claims to be one."""
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
+    for name in (*LOCKS, "pyproject.toml"):
+        (tmp_path / name).touch()
+    python = Path(sys.executable).resolve()
+    programs = {
+        "repartee": "exit 0",
+        "python": f"[ \"$1\" = -m ] || exec '{python}' -c 'import sys; print(sys.version)'",
+        "apt-get": "exit 1",
+    }
+    bin_folder = tmp_path / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "activate").write_text(str(tmp_path.resolve() / ".venv"))
+    for name, does in programs.items():
+        (bin_folder / name).write_text(f"#!/bin/sh\n{does}\n")
+        (bin_folder / name).chmod(0o755)
+    told = []
+    for name in ("python3", "python3.x"):
+        (tmp_path / name).symlink_to(python)
+        environment = {"PYTHON": str(tmp_path / name), "PATH": f"{bin_folder}:/usr/bin:/bin"}
+        done = subprocess.run(
+            [tmp_path / "deploy" / "setup.sh"], env=environment, capture_output=True, check=True, text=True
+        )
+        told.append(done.stdout)
+    assert "setup: ready" in told[0]
+    assert told[1] == ""
 
 
 def test_nothing_names_the_program_that_pypi_has_under_our_name() -> None:
