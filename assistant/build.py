@@ -241,7 +241,7 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
         trust_env = not is_loopback(urlsplit(settings.trace.otlp_url).hostname or "")
         return SpanExport(settings.trace.otlp_url, environ, endpoints, complain, trust_env=trust_env)
     except ValueError as error:
-        raise EngineLoadError(str(error)) from error
+        raise EngineLoadError(f"trace.otlp_url: {error}") from error
 
 
 def local_now() -> datetime:

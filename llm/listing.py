@@ -8,6 +8,7 @@ from types import MappingProxyType
 import httpx
 
 from llm.address import base_url_of, is_loopback, request_headers, route_url
+from llm.environment import environment_of_client
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
 from llm.http.failure import SPOKEN_UNREACHABLE, unreachable
 from llm.model_list import ModelList, model_list_of
@@ -83,16 +84,13 @@ async def ask(
 
 
 def _client(endpoint: str, base: httpx.URL, headers: Mapping[str, str], timeout_s: float) -> httpx.AsyncClient:
-    try:
+    with environment_of_client(endpoint):
         return httpx.AsyncClient(
             headers=headers,
             timeout=httpx.Timeout(timeout_s + 1),
             trust_env=not is_loopback(base.host),
             follow_redirects=False,
         )
-    except ImportError as error:  # a SOCKS proxy without httpx's extra
-        remedy = "install httpx[socks], or unset ALL_PROXY"
-        raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
 
 
 def _refusal(endpoint: str, where: str, answer: _Answer, private: Sequence[str]) -> LlmError:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 import httpx
 
 from assistant.models.catalogue import HubFile, Model
+from llm.environment import environment_of_client
 
 FIRST_ANSWER_S = 2.5
 """Longest wait for the first answer, name look-up included: without a network, the error comes within 3 s."""
@@ -68,10 +69,14 @@ class Offer:
 
 
 def hub_client() -> httpx.Client:
-    """A client for one pull; the caller closes it."""
+    """A client for one pull; the caller closes it. Raises HubError for a proxy or certificates that cannot be used."""
     timeout = httpx.Timeout(READ_TIMEOUT_S, connect=FIRST_ANSWER_S)
     # Compressed, neither sizes nor ranges would be those of the file.
-    return httpx.Client(timeout=timeout, headers={"user-agent": "repartee", "accept-encoding": "identity"})
+    try:
+        with environment_of_client():
+            return httpx.Client(timeout=timeout, headers={"user-agent": "repartee", "accept-encoding": "identity"})
+    except ValueError as error:
+        raise HubError(str(error), "then pull it again") from error
 
 
 def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:

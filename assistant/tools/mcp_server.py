@@ -24,6 +24,7 @@ from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError
 from assistant.tools.names import named
 from llm.chat import Function
+from llm.environment import is_outside
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport  # a name of the package's own inside: not needed to run
@@ -136,7 +137,8 @@ class McpServer:
             # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
             hooks = {"response": [self._note]}
-            http = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks)
+            outside = is_outside(section.url)
+            http = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=outside)
             client = await stack.enter_async_context(http)
             return streamable_http_client(section.url, http_client=client)
         program, *arguments = section.argv

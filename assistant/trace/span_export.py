@@ -15,6 +15,7 @@ import httpx
 from assistant.trace.otlp_encoding import Source, headers_of, rejected, request_bytes
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import Asked, spans_of
+from llm.environment import environment_of_client
 
 MOST_WAITING = 200
 """Records kept while the collector is slow or away: some ten minutes of a busy server. Then the oldest are dropped."""
@@ -90,14 +91,20 @@ class SpanExport:
             transport: In place of a network.
 
         Raises:
-            ValueError: An environment variable of OpenTelemetry's cannot be understood; names it.
+            ValueError: An environment variable of OpenTelemetry's cannot be understood, or its proxy or certificates
+                cannot be used; names it.
         """
         self._collector = Collector(url.rstrip("/").removesuffix(ROUTE) + ROUTE, headers_of(environ))
         self._source = Source.of(version("repartee"), environ)
         self._endpoints = endpoints
         self._complain = complain
-        self._transport = transport
-        self._trust_env = trust_env
+        with environment_of_client():
+            self._client = httpx.AsyncClient(
+                headers={"content-type": "application/x-protobuf", **self._collector.headers},
+                timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
+                transport=transport,
+                trust_env=trust_env,
+            )
         self.dropped = 0
         self._complained = False
         self._under_way = 0
@@ -122,7 +129,7 @@ class SpanExport:
 
         What is under way just then is sent again: a collector may get it twice, with the same ids.
         """
-        async with self._client() as client:
+        async with self._client as client:
             try:
                 await self._send_what_comes(client)
             finally:
@@ -207,14 +214,6 @@ class SpanExport:
         """In a thread: a turn is about a millisecond's work, twenty would stall the loop."""
         spans = (span for record in records for span in spans_of(record, self._endpoints))
         return request_bytes(spans, self._source)
-
-    def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            headers={"content-type": "application/x-protobuf", **self._collector.headers},
-            timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
-            transport=self._transport,
-            trust_env=self._trust_env,
-        )
 
     def _say(self, what: str) -> None:
         if not self._complained:

@@ -13,6 +13,7 @@ import httpx
 
 from llm.address import is_loopback, request_headers, route_url
 from llm.chat import Queued, Sent
+from llm.environment import environment_of_client
 from llm.errors import LlmBroken, LlmError
 from llm.http.failure import torn, unreachable
 from llm.http.progress import Handshakes, Progress
@@ -87,17 +88,15 @@ class HttpStream:
         self._handshakes = Handshakes()
         self._warms_with = "GET"
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
-        try:
+        sent = request_headers(endpoint, api_key, headers)
+        with environment_of_client(endpoint):
             self._client = httpx.AsyncClient(
-                headers=request_headers(endpoint, api_key, headers),
+                headers=sent,
                 timeout=httpx.Timeout(connect_timeout_s, read=None, pool=None),
                 limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
                 # A proxy from the environment is for the world outside, never for a server on this machine.
                 trust_env=not is_loopback(base.host),
             )
-        except ImportError as error:  # a SOCKS proxy without httpx's extra
-            remedy = "install httpx[socks], or unset ALL_PROXY"
-            raise ValueError(f"llm endpoint {endpoint!r}: the proxy in the environment: {remedy}") from error
 
     async def warm(self, route: str) -> None:
         """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails."""

@@ -742,12 +742,6 @@ def test_malformed_settings_name_themselves() -> None:
         OpenAIChat("near", "http://h/v1", "m7", token_gap_timeout_s=0)
 
 
-def test_socks_proxy_without_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(ValueError, match="ALL_PROXY"):
-        OpenAIChat("near", "http://llm.example/v1", "m7")
-
-
 def test_detail_has_kind_model_and_address() -> None:
     model = OpenAIChat("near", "http://h:1/v1/chat/completions?token=x", "m7", api_key=KEY)
     assert model.detail == "openai m7 at http://h:1/v1"

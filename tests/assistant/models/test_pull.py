@@ -404,6 +404,23 @@ def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None
     assert hub.asked == []
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1", "install httpx[socks], or unset ALL_PROXY"),
+        ("HTTPS_PROXY", "ftp://proxy:1", "correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"),
+        ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
+    ],
+)
+def test_a_proxy_or_certificates_that_cannot_be_used_are_one_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    sentence = refused("tiny.en")
+    assert sentence.startswith("tiny.en was not fetched: the ")
+    assert f"{told}; then pull it again (until then, pocketsphinx " in sentence
+
+
 def test_without_a_hub_the_error_names_the_fallback(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -234,6 +234,7 @@ def free_port() -> int:
 
 def test_a_server_at_an_address_is_called_and_its_restart_survived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # is for the world outside, not for this machine
     port = free_port()
 
     def start() -> "subprocess.Popen[bytes]":
@@ -241,7 +242,7 @@ def test_a_server_at_an_address_is_called_and_its_restart_survived(monkeypatch: 
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     async def listening() -> None:
-        async with asyncio.timeout(20), httpx.AsyncClient() as client:
+        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
             while True:
                 try:
                     await client.get(f"http://127.0.0.1:{port}/")

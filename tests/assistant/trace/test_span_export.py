@@ -143,6 +143,13 @@ def test_variables_that_cannot_be_understood_are_named_and_not_shown(name: str, 
     assert SECRET not in str(caught.value)
 
 
+def test_a_proxy_that_cannot_be_used_is_named_before_any_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    settings = replace(Settings(), trace=TraceSection(otlp_url="http://collector.example:4318"))
+    with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: the proxy in the environment"):
+        built(settings, {}, pytest.fail)
+
+
 def test_without_an_address_nothing_is_made() -> None:
     assert built(Settings(), {}, pytest.fail) is None
 

@@ -1,0 +1,34 @@
+"""What the environment tells an HTTP client: a proxy, and whose certificates are trusted."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import httpx
+
+from llm.address import is_loopback
+
+
+def is_outside(url: str) -> bool:
+    """Whether a proxy from the environment is meant for this address: never for a server on this machine."""
+    return not is_loopback(httpx.URL(url).host)
+
+
+@contextmanager
+def environment_of_client(endpoint: str = "") -> Generator[None]:
+    """Around the making of a client, of an endpoint or of something else: what is wrong is one sentence.
+
+    Raises ValueError.
+    """
+    whose = f"llm endpoint {endpoint!r}: " if endpoint else ""
+    try:
+        yield
+    except ImportError as error:  # a SOCKS proxy without httpx's extra
+        raise ValueError(f"{whose}the proxy in the environment: install httpx[socks], or unset ALL_PROXY") from error
+    except OSError as error:  # an SSLError is one, too
+        file = os.environ.get("SSL_CERT_FILE", "")
+        text = f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
+        raise ValueError(whose + text) from error
+    except (ValueError, httpx.InvalidURL) as error:  # its own text may hold the proxy's password
+        text = "the proxy in the environment is no http:// address: correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
+        raise ValueError(whose + text) from error
