@@ -220,6 +220,10 @@ class ScriptedTranscriber:
         self.loads += 1
         self.dead = self.hangs = False
 
+    @property
+    def works(self) -> bool:
+        return not self.dead
+
     def renew(self) -> bool:
         return True
 

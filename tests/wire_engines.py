@@ -25,6 +25,7 @@ class HearsInTurn:
     name: str = "scripted ears"
     detail: str = ""
     closed: bool = False
+    works: bool = True
     _heard: dict[SegmentId, str] = field(default_factory=dict)
 
     async def load(self) -> None:

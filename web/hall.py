@@ -57,7 +57,7 @@ class EngineHall:
     @asynccontextmanager
     async def engines(self) -> AsyncGenerator[Engines]:
         """The engines of one conversation. Raises EngineLoadError."""
-        engines = self._ready.pop() if self._ready else await self.workshop.engines()
+        engines = await self._one_that_works()
         transcriber = engines.transcriber
         try:
             yield engines
@@ -66,6 +66,16 @@ class EngineHall:
                 self._ready.append(self.workshop.around(transcriber))
             else:
                 await close_engine(transcriber, self._left_behind)
+
+    async def _one_that_works(self) -> Engines:
+        """A recognizer may have died since it was put by, as where memory ran out: nobody's first words go to it."""
+        while self._ready:
+            engines = self._ready.pop()
+            if engines.transcriber.works:
+                return engines
+            self.metrics.trouble("engine")
+            await close_engine(engines.transcriber, self._left_behind)
+        return await self.workshop.engines()
 
     async def refill(self) -> None:
         """Have engines ready for the next conversation; does nothing where there are, or somebody is at it.

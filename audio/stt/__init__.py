@@ -83,6 +83,11 @@ class Transcriber(Protocol):
     @property
     def detail(self) -> str: ...
 
+    @property
+    def works(self) -> bool:
+        """Whether it can hear, as far as is known without asking it."""
+        ...
+
     async def load(self) -> None:
         """Load, or load again after a death, and run once so that the first segment is as fast as the tenth.
 

@@ -58,6 +58,11 @@ class PocketsphinxTranscriber:
         return line
 
     @property
+    def works(self) -> bool:
+        """See `Transcriber.works`."""
+        return self._process is not None and self._process.alive
+
+    @property
     def pid(self) -> int:
         """The id of the process; 0 where there is none."""
         return 0 if self._process is None else self._process.pid

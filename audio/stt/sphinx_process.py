@@ -6,6 +6,8 @@ Its bounded lane is the pipe: samples sent and not yet decoded are counted, and 
 import asyncio
 import contextlib
 import itertools
+import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import cast
@@ -178,13 +180,22 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         self._death = what
         if self._transport is not None:
             with contextlib.suppress(ProcessLookupError):  # it was faster
-                self._transport.kill()
+                self._kill(self._transport)
         if not self._loaded.done():
             self._loaded.set_exception(self._error())
             self._loaded.exception()  # seen, even where nobody waits for the loading any more
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(self._error())
+
+    def _kill(self, transport: asyncio.SubprocessTransport) -> None:
+        """Raises ProcessLookupError."""
+        if sys.platform == "win32":
+            transport.kill()
+        elif not self._exited.is_set():
+            # The transport would look first whether it has ended, and so take its end away from asyncio's own watch,
+            # which then warns of an unknown process.
+            os.kill(transport.get_pid(), signal.SIGKILL)
 
     def _error(self) -> SttError:
         return SttError(f"The pocketsphinx process {self._death}; load the recognizer again.")

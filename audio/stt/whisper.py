@@ -42,6 +42,11 @@ class WhisperTranscriber:
         """Model, device, threads, compute type, window and language; before `load` only that it is not loaded."""
         return self._seat.detail
 
+    @property
+    def works(self) -> bool:
+        """See `Transcriber.works`."""
+        return self._seat.works
+
     async def load(self) -> None:
         """Load the model, or load it anew after a failure or a hang. Raises EngineLoadError."""
         await self.aclose()

@@ -155,6 +155,11 @@ class WhisperSeat:
         shared = self._shared.detail
         return f"{shared}, {language}" if self._shared.works else shared
 
+    @property
+    def works(self) -> bool:
+        """See `Transcriber.works`."""
+        return self._shared.works
+
     async def load(self) -> None:
         """See that the shared model works; where it failed or hangs, load it again, once for all conversations.
 

@@ -214,9 +214,14 @@ def test_words_can_be_cancelled_and_asked_again() -> None:
 
 
 @slow
-def test_a_killed_process_is_noticed_and_replaced() -> None:
+def test_a_killed_process_is_noticed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It looks first whether the process has ended: where asyncio's own watch comes second, it warns.
+    looked: list[object] = []
+    monkeypatch.setattr(subprocess.Popen, "send_signal", lambda _process, sent: looked.append(sent))
+
     async def scenario() -> None:
         async with loaded() as transcriber:
+            assert transcriber.works
             hearing = transcriber.open(SegmentId(0), ignore)
             os.kill(transcriber.pid, signal.SIGSTOP)  # so that the question is under way when it dies
             async with asyncio.TaskGroup() as tasks:
@@ -225,15 +230,18 @@ def test_a_killed_process_is_noticed_and_replaced() -> None:
                 os.kill(transcriber.pid, signal.SIGKILL)
                 async with asyncio.timeout(10):
                     assert "ended unexpectedly" in await waiting
+            assert not transcriber.works
             with pytest.raises(SttError, match="load the recognizer again"):
                 hearing.feed(np.zeros(320, np.int16))
             with pytest.raises(SttError, match="load the recognizer again"):
                 transcriber.open(SegmentId(1), ignore)
             hearing.close()
             await transcriber.load()
+            assert transcriber.works
             assert (await heard(transcriber, "rhasspy3_what-time-is-it")).text == "what time is it"
 
     asyncio.run(scenario())
+    assert looked == []
 
 
 @slow

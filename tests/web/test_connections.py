@@ -244,6 +244,21 @@ def test_engines_that_cannot_be_made_ready_for_the_next_do_not_harm_this_one(
     run(main())
 
 
+def test_a_recognizer_that_died_while_it_waited_hears_nobody(tmp_path: Path) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        async with served(script) as server:
+            (waiting,) = script.ears
+            waiting.works = False
+            async with calling(server) as caller:
+                await spoken_turn(caller)
+            await gone(server)
+            assert (waiting.closed, len(script.ears)) == (True, 2)
+            assert server.value("repartee_errors_total", where="engine") == 1
+
+    run(main())
+
+
 @pytest.mark.slow
 @pytest.mark.real_time
 def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
