@@ -176,7 +176,7 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         on_bytes(file.tell())
         _fill(client, offer, file, on_bytes)
         file.flush()
-        if (wrong := _difference(part, offer)) is not None:
+        if (wrong := difference(part, offer)) is not None:
             part.unlink()
             raise HubError(f"what came for {offer.file.path} has {wrong} and was removed", "pull it again")
 
@@ -216,7 +216,7 @@ def _empty(file: BinaryIO) -> None:
     file.truncate()
 
 
-def _difference(path: Path, offer: Offer) -> str | None:
+def difference(path: Path, offer: Offer) -> str | None:
     """How a file differs from what was offered; None: not at all."""
     size_bytes = path.stat().st_size
     if size_bytes != offer.size_bytes:

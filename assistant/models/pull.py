@@ -22,7 +22,7 @@ from assistant.models.catalogue import (
     Model,
     named,
 )
-from assistant.models.hub import HubError, Offer, download, hub_address, hub_client, offers
+from assistant.models.hub import HubError, Offer, difference, download, hub_address, hub_client, offers
 from assistant.models.needs import ModelError, Need, at_hand, cache_folder_of, folder_of, installed, is_path, missing
 
 WHEEL_TIMEOUT_S = 180.0
@@ -115,7 +115,7 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
     place, part = _places(model, offer)
     in_cache = model.kind == "whisper"
-    if in_cache and place.is_file() and place.stat().st_size == offer.size_bytes:
+    if in_cache and place.is_file() and difference(place, offer) is None:
         on_bytes(offer.size_bytes)  # there already: a blob of the cache is named by its hash
     else:
         place.parent.mkdir(parents=True, exist_ok=True)

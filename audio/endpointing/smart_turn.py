@@ -105,5 +105,5 @@ def _session(path: Path, threads: int) -> "onnxruntime.InferenceSession":
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise EngineLoadError(
-            f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): pull it again."
+            f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): remove it and pull it again."
         ) from error

@@ -131,10 +131,12 @@ class LoadedWhisper:
             self.multilingual = bool(self._model.model.is_multilingual)
             self._check(self._model)
             self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
-        except (RuntimeError, ValueError, OSError) as error:
+        except EngineLoadError:
+            raise
+        except Exception as error:  # of a damaged tokenizer.json there comes nothing more special
             raise EngineLoadError(
                 f"The Whisper model in {folder} could not be loaded on {self.device} ({error}): "
-                f'pull it again, or set another device ("cpu", "cuda") or compute type.'
+                f'remove it and pull it again, or set another device ("cpu", "cuda") or compute type.'
             ) from error
 
     def decode(

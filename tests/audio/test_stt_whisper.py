@@ -408,6 +408,9 @@ def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
     assert "int3" in load_error(engine(model, compute_type="int3"))
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
+    (broken / "tokenizer.json").write_text('{"model": ')
+    assert "remove it and pull it again" in load_error(engine(broken))
+    shutil.copy(model / "tokenizer.json", broken)
     (broken / "model.bin").write_bytes(b"nothing")
     assert "could not be loaded on cpu" in load_error(engine(broken))
     (broken / "model.bin").unlink()

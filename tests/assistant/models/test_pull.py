@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import shutil
 import socket
 import threading
 import zipfile
@@ -341,6 +342,13 @@ def test_a_small_file_is_checked_by_gits_hash(hub: Hub, home: Path) -> None:
     hub.sent = {"Systran/faster-whisper-tiny.en/config.json": b"[]"}
     assert "config.json has another hash than the hub says" in refused("tiny.en")
     assert files_under(home / "hf") == []
+
+
+def test_a_damaged_file_of_the_cache_is_fetched_again(hub: Hub, home: Path) -> None:
+    place = pull("tiny.en", quiet())
+    (place / "model.bin").write_bytes(bytes(len(WEIGHTS)))
+    shutil.rmtree(place)
+    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
 def test_a_part_longer_than_the_file_is_thrown_away(hub: Hub, home: Path) -> None:
