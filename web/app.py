@@ -81,12 +81,16 @@ def make_app(
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
         return Response(text, headers={"Content-Type": content_type, **_FRESH})
 
+    async def no_socket(_request: HttpRequest) -> Response:
+        return JSONResponse({"error": _NO_SOCKET}, 426, {"Upgrade": "websocket", **_FRESH})
+
     routes: list[BaseRoute] = [
         Route("/", page),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),
         WebSocketRoute("/v1/realtime", reception),
+        Route("/v1/realtime", no_socket),
         Mount("/static", files),
     ]
     if traces is not None:
@@ -135,6 +139,14 @@ def _lifespan(
 # ---- what every answer says ----
 
 _FRESH = {"Cache-Control": "no-store"}
+
+_NO_SOCKET = {
+    "type": "invalid_request_error",
+    "code": "no_websocket",
+    "message": "this address speaks WebSocket: connect to it as ws:// or wss://, through proxies that pass on the "
+    "headers Upgrade and Connection (docs/serving.md)",
+}
+"""Most often a proxy that keeps them for itself."""
 
 SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",

@@ -197,7 +197,6 @@ def test_what_is_not_there_is_not_found(page: Path) -> None:
             "/static/none.js",
             "/static/..%2f..%2fapp.py",
             "/metrics/",
-            "/v1/realtime",
             "/nothing",
         ):
             response = await get(server, path)
@@ -205,6 +204,15 @@ def test_what_is_not_there_is_not_found(page: Path) -> None:
             assert "content-security-policy" in response.headers
 
     served(test, static=page)
+
+
+def test_a_proxy_that_keeps_the_upgrade_for_itself_is_told_of() -> None:
+    async def test(server: Running) -> None:
+        response = await get(server, "/v1/realtime")
+        assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
+        assert "proxies that pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
+
+    served(test)
 
 
 # Health

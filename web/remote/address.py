@@ -46,7 +46,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """What `--server` says. Without a path it is the usual one; the page's own address does as well.
+    """What `--server` says. Without a path it is the usual one; the page's own address, which ends in /, does as well.
 
     Raises ConfigError where it is none.
     """
@@ -62,5 +62,5 @@ def address_of(text: str) -> Address:
         raise ConfigError(["--server: no user or password belongs in the address; a token goes into REPARTEE_TOKEN"])
     shown = f"[{host}]" if ":" in host else host
     place = f"{scheme}://{shown}" + ("" if port is None else f":{port}")
-    path = parts.path if parts.path.strip("/") else PATH
+    path = parts.path.rstrip("/") + PATH if parts.path.endswith("/") else parts.path or PATH
     return Address(place, host, path, tuple(parse_qsl(parts.query)))

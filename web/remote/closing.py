@@ -124,6 +124,8 @@ def _refused(error: InvalidStatus, address: Address, *, again: bool) -> Ending:
         case 403:
             why = f": {said}" if said else ""
             return Ending(f"{place} refused the connection{why}.", again=False)
+        case 426 if said:  # ours, behind a proxy that is none for WebSockets
+            return Ending(f"{place}: {said}.", again=False)
         case 404 | 405 | 426:
             return Ending(
                 f"{place} has nothing at {address.path}; the path of `repartee serve` is {PATH}.", again=False

@@ -79,6 +79,7 @@ async def refusal(url: str, token: str | None = None) -> str:
         ("ws://127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
         ("127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
         ("https://voice.example/", "wss://voice.example/v1/realtime?model=repartee"),
+        ("https://voice.example/repartee/", "wss://voice.example/repartee/v1/realtime?model=repartee"),
         ("wss://voice.example/else?model=x", "wss://voice.example/else?model=x"),
         ("ws://[::1]:80", "ws://[::1]:80/v1/realtime?model=repartee"),
     ],
@@ -125,6 +126,22 @@ def test_a_wrong_path() -> None:
         async with running(converse=greets) as server:
             said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
         assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
+
+    run(main())
+
+
+def test_a_proxy_that_is_none_for_web_sockets_is_told_of_in_the_servers_words() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        told = b'{"error": {"code": "no_websocket", "message": "this address speaks WebSocket"}}'
+        writer.write(b"HTTP/1.1 426 Upgrade Required\r\ncontent-length: %d\r\n\r\n%b" % (len(told), told))
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+            address = f"ws://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            assert await refusal(address) == f"{address}: this address speaks WebSocket."
 
     run(main())
 

@@ -168,7 +168,7 @@ export class Wire extends EventTarget {
     try {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
       const answer = await fetch(url, { cache: "no-store", headers, signal });
-      const said = await answer.json().catch(() => null); // what passed the gate is no JSON
+      const said = await answer.json().catch(() => null); // a page in between is no JSON
       return { status: answer.status, error: said?.error ?? null };
     } catch {
       return { status: 0, error: null };
