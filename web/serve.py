@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import ipaddress
 import logging
 import logging.config
 import os
@@ -31,6 +32,8 @@ from web.welcome import Welcome
 _log = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
+PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
+THIS_MACHINE = "127.0.0.1,::1"
 
 DRAIN_S = 1.5
 """For conversations to end once they were told to; then their connections are closed."""
@@ -168,8 +171,24 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     return token
 
 
+def proxies_of(environ: Mapping[str, str]) -> str:
+    """Addresses of the proxies that may say for whom they ask: FORWARDED_ALLOW_IPS, else this machine's own.
+
+    Raises ConfigError for what uvicorn would take for a name, which no proxy ever has.
+    """
+    given = environ.get(PROXIES_VARIABLE) or THIS_MACHINE
+    for one in (part.strip() for part in given.split(",")):
+        try:
+            if one and one != "*":
+                ipaddress.ip_network(one)
+        except ValueError as error:
+            problem = f"environment {PROXIES_VARIABLE}: {one!r} is no address of a proxy ({error})"
+            raise ConfigError([f"{problem}; write them as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
+    return given
+
+
 def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str, str]) -> uvicorn.Config:
-    """How uvicorn runs the app."""
+    """How uvicorn runs the app. Raises ConfigError as `proxies_of`."""
     return uvicorn.Config(
         app,
         loop="asyncio",
@@ -184,9 +203,8 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
         log_config=None,
         access_log=False,
         server_header=False,
-        # A proxy on this machine may say for whom it asks.
         proxy_headers=True,
-        forwarded_allow_ips=environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1"),
+        forwarded_allow_ips=proxies_of(environ),
         # Each session is one connection, its page a few more for a moment; the rest is for probes and refusals.
         limit_concurrency=8 * section.max_sessions + 100,
         timeout_graceful_shutdown=GRACE_S,

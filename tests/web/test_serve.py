@@ -24,7 +24,7 @@ from websockets.typing import Origin
 from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, KEYS, ServerSection
 from web.listener import listen
-from web.serve import WorthSaying, keep_what_is_loaded, token_of
+from web.serve import WorthSaying, keep_what_is_loaded, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -150,6 +150,25 @@ def test_a_token_must_be_one_that_clients_can_send() -> None:
         with pytest.raises(ConfigError, match="16 to 512") as refused:
             token_of({"REPARTEE_TOKEN": wrong})
         assert wrong not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "believed"),
+    [
+        ("", "127.0.0.1,::1"),
+        ("10.0.0.2, 172.17.0.0/16,::1", "10.0.0.2, 172.17.0.0/16,::1"),
+        ("*", "*"),
+        ("::1,", "::1,"),
+    ],
+)
+def test_proxies_are_those_of_this_machine_or_the_named_ones(given: str, believed: str) -> None:
+    assert proxies_of({"FORWARDED_ALLOW_IPS": given}) == believed
+
+
+@pytest.mark.parametrize("wrong", ["caddy", "172.17.0.1/16", "10.0.0.2:80", "10.0.0.0/33"])
+def test_a_proxy_that_could_never_be_found_is_named(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=f"^environment FORWARDED_ALLOW_IPS: '{wrong}' is no address of a proxy"):
+        proxies_of({"FORWARDED_ALLOW_IPS": f"127.0.0.1,{wrong}"})
 
 
 # Where it listens
