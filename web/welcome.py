@@ -1,5 +1,7 @@
 """What `repartee serve` says on the screen."""
 
+from contextlib import suppress
+
 from rich.console import Console
 from rich.text import Text
 
@@ -47,4 +49,7 @@ class Welcome:
         self._say(Text.assemble((f"{label:>9}  ", "dim"), text))
 
     def _say(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True)
+        # Who read the screen may have left (rich's own word for that is SystemExit), or its disk be full: clients are
+        # served all the same.
+        with suppress(OSError, SystemExit):
+            self._console.print(text, soft_wrap=True)

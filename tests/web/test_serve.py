@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -52,7 +54,7 @@ SCRIPTED = textwrap.dedent(
 
     def open_house(settings, environ, metrics):
         hall = ScriptedHall()
-        hall.may_load.set()
+        asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, hall.may_load.set)
         hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
         return House(hall, stubborn if "stubborn" in sys.argv else echo)
 
@@ -239,6 +241,32 @@ def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
         out, err = running.communicate(timeout=20)
         assert (running.returncode, err) == (0, "")
         assert out.endswith("ended\n")
+
+
+@pytest.mark.slow
+def test_it_serves_although_nobody_reads_its_screen_any_more() -> None:
+    def is_ready(port: int) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError:
+            return False
+
+    with process("late") as running:
+        assert running.stdout is not None
+        said = ""
+        while "page  " not in said:
+            said = running.stdout.readline()
+        running.stdout.close()
+        running.stdout = None
+        port = int(said.rpartition(":")[2])
+        watch = Stopwatch()
+        while not is_ready(port):
+            assert watch.undisturbed_s < 10
+            time.sleep(0.1)
+        running.terminate()
+        _, err = running.communicate(timeout=20)
+        assert (running.returncode, err) == (0, "")
 
 
 @pytest.mark.parametrize(
