@@ -83,7 +83,7 @@ install_packages() {
         apt_log=$(mktemp)
         { apt-get update -qq &&
             DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } \
-            >"$apt_log" 2>&1 || { grep '^[EW]:' "$apt_log" | head -n 3 >&2 || true; }
+            >"$apt_log" 2>&1 9>&- || { grep '^[EW]:' "$apt_log" | head -n 3 >&2 || true; }
         rm -f "$apt_log"
         packages=$(missing_packages | tr '\n' ' ')
         packages=${packages% }
@@ -134,12 +134,23 @@ fetch_smart_turn() {
         say "Smart Turn (it tells the end of a turn from a pause) could not be fetched; try later: $venv/bin/repartee models pull smart-turn-v3.2"
 }
 
+# A dev environment holds everything that a run environment does.
+is_done() {
+    [ -x "$venv/bin/python" ] && { [ -e "$venv/.setup-dev-$state" ] || [ -e "$venv/.setup-$kind-$state" ]; }
+}
+
 python=$(find_python)
 state=$(fingerprint)
-# A dev environment holds everything that a run environment does.
-if [ -x "$venv/bin/python" ]; then
-    [ -e "$venv/.setup-dev-$state" ] && exit 0
-    [ -e "$venv/.setup-$kind-$state" ] && exit 0
+is_done && exit 0
+
+# Two at once would take each other's half-made .venv for a broken one. The lock, on this file, ends with its holder.
+if command -v flock >/dev/null; then
+    exec 9<deploy/setup.sh
+    if ! flock -n 9; then
+        say "another setup is under way here: waiting for it"
+        flock 9 || true # a file system without locks
+        if is_done; then exit 0; fi
+    fi
 fi
 
 began=$(date +%s)

@@ -1,5 +1,6 @@
 """Small facts about the repository that nothing else would notice."""
 
+import fcntl
 import re
 import shutil
 import subprocess
@@ -93,8 +94,15 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / ".venv").exists()
 
 
-def test_set_up_once_it_does_nothing_whatever_name_its_python_was_found_by(tmp_path: Path) -> None:
-    """In a copy whose .venv only claims to be one."""
+def set_up(place: Path, python: Path) -> "subprocess.Popen[str]":
+    """Runs the script of a copy, by a Python of this name."""
+    environment = {"PYTHON": str(python), "PATH": f"{place}/.venv/bin:/usr/bin:/bin"}
+    return subprocess.Popen([place / "deploy" / "setup.sh"], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what sets up, whose .venv only claims to be one."""
     (tmp_path / "deploy").mkdir()
     shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
     for name in (*LOCKS, "pyproject.toml"):
@@ -111,16 +119,36 @@ def test_set_up_once_it_does_nothing_whatever_name_its_python_was_found_by(tmp_p
     for name, does in programs.items():
         (bin_folder / name).write_text(f"#!/bin/sh\n{does}\n")
         (bin_folder / name).chmod(0o755)
-    told = []
     for name in ("python3", "python3.x"):
         (tmp_path / name).symlink_to(python)
-        environment = {"PYTHON": str(tmp_path / name), "PATH": f"{bin_folder}:/usr/bin:/bin"}
-        done = subprocess.run(
-            [tmp_path / "deploy" / "setup.sh"], env=environment, capture_output=True, check=True, text=True
-        )
-        told.append(done.stdout)
+    return tmp_path
+
+
+def test_set_up_once_it_does_nothing_whatever_name_its_python_was_found_by(copy: Path) -> None:
+    told = [set_up(copy, copy / name).communicate()[0] for name in ("python3", "python3.x")]
     assert "setup: ready" in told[0]
     assert told[1] == ""
+
+
+waits = pytest.mark.skipif(shutil.which("flock", path="/usr/bin:/bin") is None, reason="without flock nobody waits")
+
+
+@waits
+def test_of_two_at_once_the_second_one_waits(copy: Path) -> None:
+    with (copy / "deploy" / "setup.sh").open() as script:
+        fcntl.flock(script, fcntl.LOCK_EX)
+        with set_up(copy, copy / "python3") as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "setup: another setup is under way here: waiting for it\n"
+            fcntl.flock(script, fcntl.LOCK_UN)
+            assert "setup: ready" in second.communicate()[0]
+
+
+@waits
+def test_two_at_once_set_up_once(copy: Path) -> None:
+    both = [set_up(copy, copy / "python3") for _ in range(2)]
+    told = "".join(one.communicate()[0] for one in both)
+    assert told.count("setup: ready") == 1
 
 
 def test_nothing_names_the_program_that_pypi_has_under_our_name() -> None:
