@@ -5,12 +5,25 @@ they were heard; whatever else enters was put there by the client. Items change 
 sees the newest turns of it, and all that a client instructs.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import assert_never
 
 from assistant.forgetting import Limits, given_up, unseen
-from assistant.items import ROOT, Answered, Called, Instructed, Item, ItemId, Returned, Said, Used, answer_messages
+from assistant.items import (
+    ROOT,
+    Answered,
+    Called,
+    Instructed,
+    Item,
+    ItemId,
+    Returned,
+    Said,
+    Used,
+    answer_messages,
+    call_messages,
+)
 from assistant.script import Script, Stretch
 from assistant.turn_events import ReplyId
 from audio.units import ReplySamples
@@ -212,7 +225,7 @@ class Conversation:
 
 
 def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Message]:
-    """As chat completions want them: every call right before what it returned, and none that has not returned yet.
+    """As chat completions want them: every call before what it returned, and none that has not returned yet.
 
     Both come as long as one of them is seen: where the call stood, or where it returned if it is not seen itself.
     """
@@ -220,7 +233,7 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
     seen = {item.id for item in items}
     out_of_sight = {one.call_id: one for one in remembered if isinstance(one, Called) and one.id not in seen}
     messages: list[Message] = []
-    for item in items:
+    for at, item in enumerate(items):
         last = messages[-1] if messages else None
         match item:
             case Said():
@@ -235,16 +248,21 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
             case Answered():
                 messages += answer_messages(item.text, item.used)
             case Called():
-                if item.call_id in returned:
-                    messages += _call_messages(item, returned[item.call_id])
+                if not at or not isinstance(items[at - 1], Called):  # else it went with the call before it
+                    messages += _called_messages(_calls_from(items[at:]), returned)
             case Returned():
                 if item.call_id in out_of_sight and returned[item.call_id] is item:  # else it went with its call
-                    messages += _call_messages(out_of_sight[item.call_id], item)
+                    messages += _called_messages([out_of_sight[item.call_id]], returned)
             case _:
                 assert_never(item)
     return messages
 
 
-def _call_messages(called: Called, returned: Returned) -> tuple[Message, Message]:
-    call = FunctionCall(called.call_id, called.name, called.arguments, called.extra)
-    return Message("assistant", "", (call,)), Message("tool", returned.output, call_id=called.call_id)
+def _calls_from(items: Sequence[Item]) -> list[Called]:
+    """Those that nothing else stands between: one answer's."""
+    return [item for item in takewhile(lambda item: isinstance(item, Called), items) if isinstance(item, Called)]
+
+
+def _called_messages(called: Sequence[Called], returned: Mapping[str, Returned]) -> list[Message]:
+    calls = [FunctionCall(one.call_id, one.name, one.arguments, one.extra) for one in called]
+    return call_messages("", [(call, returned[call.call_id].output) for call in calls if call.call_id in returned])

@@ -1,6 +1,8 @@
 """The items of a conversation's history: what was said, by whom, and what was called."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NewType
 
 from llm.chat import Extra, FunctionCall, Message
@@ -41,11 +43,15 @@ class Used:
 
     Attributes:
         at: How many characters of the reply came before the call.
+        round: Of the reply's answers, which called it: with others of the same one it was called at once.
+        number: Of that answer's calls, which it is; they may have returned in another order.
     """
 
     call: FunctionCall
     output: str
     at: int
+    round: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +98,31 @@ Item = Said | Instructed | Answered | Called | Returned
 
 
 def answer_messages(text: str, used: tuple[Used, ...]) -> tuple[Message, ...]:
-    """An answer as the model sees it: each call behind the words that came before it, right before what it returned.
+    """An answer as the model sees it: its calls behind the words that came before them, each with what it returned.
 
     The same while the answer is being made and ever after, so that a server that has read it once need not again.
     """
     messages: list[Message] = []
     since = 0
-    for one in used:
-        said, since = text[since : one.at].strip(), max(since, one.at)
-        messages += [Message("assistant", said, (one.call,)), Message("tool", one.output, call_id=one.call.call_id)]
+    for (_, at), group in groupby(used, lambda one: (one.round, one.at)):
+        said, since = text[since:at].strip(), max(since, at)
+        called = sorted(group, key=lambda one: one.number)
+        messages += call_messages(said, [(one.call, one.output) for one in called])
     rest = text[since:].strip()
     return (*messages, Message("assistant", rest)) if rest else tuple(messages)
+
+
+def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list[Message]:
+    """What an answer said, then its calls, each right before what it returned: some templates take one at a time.
+
+    Where a service has said more of one of them, all calls come before all results, as it made them: Gemini signs the
+    first of several, and refuses the others by themselves.
+    """
+    if any(call.extra is not None for call, _ in called):
+        results = [Message("tool", output, call_id=call.call_id) for call, output in called]
+        return [Message("assistant", said, tuple(call for call, _ in called)), *results]
+    messages: list[Message] = []
+    for call, output in called:
+        messages += [Message("assistant", said, (call,)), Message("tool", output, call_id=call.call_id)]
+        said = ""
+    return messages

@@ -12,6 +12,7 @@ from llm.chat import (
     PLAIN,
     ChatEvent,
     ChatOptions,
+    Extra,
     Finished,
     Function,
     FunctionCall,
@@ -23,6 +24,7 @@ from llm.chat import (
 from llm.openai_messages import message_json, options_json
 
 WEATHER = Function("home_weather", "The weather at a place.", '{"type":"object","properties":{"place":{}}}')
+SIGNED = '{"extra_content":{"google":{"thought_signature":"CpcBAXLI2nw="}}}'
 ADD = Function("home_add", "Put something on the list.", '{"type":"object"}')
 
 
@@ -31,6 +33,7 @@ class ScriptedTools:
     """Answers every call alike, after a while."""
 
     takes_s: float = 0.2
+    waits_s: dict[str, float] = field(default_factory=dict)  # instead, by arguments
     result: str = "sunny"
     fails: bool = False
     functions: tuple[Function, ...] = (WEATHER, ADD)
@@ -43,7 +46,7 @@ class ScriptedTools:
         loop = asyncio.get_running_loop()
         self.called.append((loop.time(), name, arguments))
         try:
-            await asyncio.sleep(self.takes_s)
+            await asyncio.sleep(self.waits_s.get(arguments, self.takes_s))
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
@@ -80,6 +83,7 @@ class CallingModel(ScriptedModel):
     rule: Callable[[Sequence[Message], ChatOptions], str | Calls] = lambda _messages, _options: "Yes."
     wired: list[str] = field(default_factory=list)
     options: list[ChatOptions] = field(default_factory=list)
+    signs: bool = False  # the first call of each answer, as Gemini does
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.asked.append(tuple(messages))
@@ -97,7 +101,8 @@ class CallingModel(ScriptedModel):
                 yield Token(word if number == 0 else f" {word}")
                 await asyncio.sleep(self.token_ms / 1000)
             for number, (name, arguments) in enumerate(answer.calls):
-                yield FunctionCall(f"call_{number}", name, arguments)  # the same names in every answer, as some do
+                extra = Extra(self.name, SIGNED) if self.signs and number == 0 else None
+                yield FunctionCall(f"call_{number}", name, arguments, extra)  # the same names in every answer, as some
             yield Finished("tool_calls" if answer.calls else "stop", 100, 10, cached_tokens=50)
             finished = True
         finally:

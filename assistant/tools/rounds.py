@@ -111,7 +111,7 @@ class ToolRounds:
                 raise self._endless()
             yield ToolsCalled(self._finished[-1].reason if self._finished else "")
             await self.gate.wait()
-            yield ToolsReturned(await self._results(calls))
+            yield ToolsReturned(await self._results(calls, number))
             if others:
                 break  # a client is to answer for its own functions first
         if self._finished:
@@ -134,30 +134,32 @@ class ToolRounds:
             retryable=False,
         )
 
-    async def _results(self, calls: list[FunctionCall]) -> tuple[ToolWait, ...]:
+    async def _results(self, calls: list[FunctionCall], round_: int) -> tuple[ToolWait, ...]:
         """Call them all at once. Each is remembered as soon as it has returned: it may have done something."""
         named = with_ids_of_their_own(calls, (*self.messages, *answer_messages("", tuple(self._used))))
         at = len(self.written())
         with self._telling():
             async with asyncio.TaskGroup() as group:
                 tasks = [
-                    group.create_task(self._result(call, named[number], number, at), name=f"tool {call.name}")
+                    group.create_task(
+                        self._result(call, Used(named[number], "", at, round_, number)), name=f"tool {call.name}"
+                    )
                     for number, call in enumerate(calls)
                 ]
         return tuple(task.result() for task in tasks)
 
-    async def _result(self, call: FunctionCall, named: FunctionCall, number: int, at: int) -> ToolWait:
+    async def _result(self, call: FunctionCall, used: Used) -> ToolWait:
         loop = asyncio.get_running_loop()
         began_s, outcome = loop.time(), "failed"
         try:
             async with asyncio.timeout(self.settings.timeout_s):
-                output, outcome = await self._call(call, number), "returned"
+                output, outcome = await self._call(call, used.number), "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
             output = f"error: {error}"
         output = shortened(output, self.settings.max_result_chars)
-        self._used.append(Used(named, output, at))
+        self._used.append(replace(used, output=output))
         self.remember(self._used[-1])
         return ToolWait(call.name, began_s, loop.time(), outcome, len(output))
 

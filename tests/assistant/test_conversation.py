@@ -220,6 +220,23 @@ def test_an_id_that_a_client_took_is_not_given_again() -> None:
     assert conversation.reserve() == "item_2"
 
 
+def test_a_clients_calls_of_which_the_first_is_signed_go_back_as_they_came() -> None:
+    conversation = Conversation("", max_turns=5)
+    say(conversation, "weather?")
+    first, second = FunctionCall("a", "weather", "{}", Extra("near", "{}")), FunctionCall("b", "weather", "{}")
+    conversation.called(first)
+    conversation.called(second)
+    conversation.insert(Returned(ItemId("r"), "b", "rainy"))
+    assert [message.calls for message in conversation.messages()] == [(), (second,), ()]
+    conversation.insert(Returned(ItemId("s"), "a", "sunny"))
+    assert conversation.messages() == (
+        Message("user", "weather?"),
+        Message("assistant", "", (first, second)),
+        Message("tool", "sunny", call_id="a"),
+        Message("tool", "rainy", call_id="b"),
+    )
+
+
 def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> None:
     conversation = Conversation("", max_turns=5)
     say(conversation, "weather?")

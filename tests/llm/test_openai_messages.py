@@ -31,6 +31,31 @@ def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
     ]
 
 
+def test_calls_made_at_once_stand_in_one_message_before_their_results() -> None:
+    signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
+    first = FunctionCall("a", "weather", '{"city":"Paris"}', Extra("near", json.dumps({"extra_content": signed})))
+    second = FunctionCall("b", "weather", '{"city":"London"}')
+    called, *results = messages_json(
+        [
+            Message("user", "Weather?"),
+            Message("assistant", "", (first, second)),
+            Message("tool", "sunny", call_id="a"),
+            Message("tool", "rainy", call_id="b"),
+        ],
+        "near",
+    )[1:]
+    assert called["tool_calls"] == [
+        {
+            "extra_content": signed,
+            "id": "a",
+            "type": "function",
+            "function": {"name": "weather", "arguments": '{"city":"Paris"}'},
+        },
+        {"id": "b", "type": "function", "function": {"name": "weather", "arguments": '{"city":"London"}'}},
+    ]
+    assert [result["tool_call_id"] for result in results] == ["a", "b"]
+
+
 def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     call = FunctionCall("c1", "time", "{}", Extra("near", json.dumps({"extra_content": signed})))

@@ -409,6 +409,23 @@ def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
     assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), Calling(), Finished("done")]
 
 
+@pytest.mark.parametrize("index", [{"index": 0}, {"index": 0, "id": ""}, {}], ids=["ids", "no ids", "no numbers"])
+def test_calls_made_at_once_of_which_the_first_is_signed(index: dict[str, object]) -> None:
+    """As Gemini 3 streams them: each whole, all of number 0, in events of their own."""
+    signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
+    *_, one, other, _ = read(
+        calling(**{"id": "a", **index}, type="function", function=whole(OSLO), extra_content=signed),
+        calling(**{"id": "b", **index}, type="function", function=whole(ROME)),
+        event(finish="tool_calls"),
+        DONE,
+    )
+    assert isinstance(one, FunctionCall)
+    assert isinstance(other, FunctionCall)
+    assert (one.arguments, one.extra) == (OSLO, Extra("near", json.dumps({"extra_content": signed})))
+    assert (other.arguments, other.extra) == (ROME, None)
+    assert one.call_id != other.call_id
+
+
 def test_what_else_a_service_says_of_a_call_is_kept() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     *_, call, _ = read(

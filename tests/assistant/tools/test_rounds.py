@@ -201,6 +201,44 @@ def test_a_long_call_is_not_taken_for_being_stuck() -> None:
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
+# Several at once
+
+BOTH = Calls((("home_weather", '{"place":"here"}'), ("home_weather", '{"place":"there"}')))
+
+
+def both_then_one(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
+    returned = sum(message.role == "tool" for message in messages)
+    return BOTH if not returned else calls("home_add", "{}") if returned == 2 else "Both are sunny."
+
+
+def test_calls_of_which_the_first_is_signed_go_back_as_they_came() -> None:
+    """Gemini 3 refuses an answer's first call without its signature, and results between calls made at once."""
+    model = calling(both_then_one)
+    model.signs = True
+    tools = ScriptedTools(waits_s={'{"place":"here"}': 0.5})
+    performance = rehearsal(model, tools).perform()
+    assert performance.units == ["Both are sunny."]
+    for asked in (model.asked[-1], performance.conversation.messages()):
+        here, there, add = [call for message in asked for call in message.calls]
+        assert [call.extra is not None for call in (here, there, add)] == [True, False, True]
+        assert [(message.calls, message.call_id) for message in asked[2:7]] == [
+            ((here, there), ""),
+            ((), here.call_id),
+            ((), there.call_id),
+            ((add,), ""),
+            ((), add.call_id),
+        ]
+
+
+def test_calls_that_nobody_signed_go_back_one_by_one() -> None:
+    model = calling(both_then_one)
+    rehearsal(model, ScriptedTools(waits_s={'{"place":"here"}': 0.5})).perform()
+    assert all(_valid(asked) for asked in model.asked)
+    assert [call.arguments for message in model.asked[-1] for call in message.calls][:2] == [
+        arguments for _, arguments in BOTH.calls
+    ]
+
+
 # What goes wrong
 
 
