@@ -65,7 +65,7 @@ class OpenAIChat:
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
         self._habit = Habit()
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
-        self._waking = Waking(lambda: self._ask(HELLO, ChatOptions(max_tokens=1))[0])
+        self._waking = Waking(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
 
     @property
     def detail(self) -> str:

@@ -5,12 +5,15 @@ one short question is left there in its place, until it is answered.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
 from llm.chat import ChatEvent, Queued, Sent
-from llm.errors import LlmError, LlmTooSlow
-from llm.paced import Arriving
+from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.paced import Arriving, Reading
+
+log = logging.getLogger(__name__)
 
 ASLEEP_AFTER_S = 60.0
 """After its last answer a model may be unloaded: by Ollama after five minutes, or sooner where it is told so."""
@@ -27,9 +30,11 @@ CLOSE_TIMEOUT_S = 2.0
 class Waking:
     """Wakes the model of one endpoint; never twice at a time."""
 
-    def __init__(self, ask: Callable[[], Arriving]) -> None:
-        """`ask`: puts a short question, of which nobody needs the answer."""
+    def __init__(self, endpoint: str, ask: Callable[[], tuple[Arriving, Reading]]) -> None:
+        """`ask`: puts a short question, of which nobody needs the answer. `endpoint`: its name, for the log."""
+        self._endpoint = endpoint
         self._ask = ask
+        self._complained = ""
         self._answered_at_s: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -69,11 +74,34 @@ class Waking:
             self._task = asyncio.get_running_loop().create_task(self._load(), name="wake a model")
 
     async def _load(self) -> None:
-        with suppress(LlmError, TimeoutError):
-            async with asyncio.timeout(WAKE_TIMEOUT_S), aclosing(self._ask()) as arriving:
-                async for item in arriving:
-                    if isinstance(item, bytes):
-                        self._answered_at_s = self._now_s()
+        began_s = self._now_s()
+        try:
+            async with asyncio.timeout(WAKE_TIMEOUT_S):
+                await self._short_answer()
+        except TimeoutError:
+            self._complain(f"was asked once more, for its model to be loaded, and gave no word in {WAKE_TIMEOUT_S:g} s")
+        except LlmError as error:
+            self._complain(f"was asked once more, for its model to be loaded: {error}")
+        else:
+            self._complained = ""
+            if (took_s := self._now_s() - began_s) >= LATE_S:
+                log.warning("llm endpoint %r has loaded its model, in another %.1f s", self._endpoint, took_s)
+
+    async def _short_answer(self) -> None:
+        arriving, reading = self._ask()
+        async with aclosing(arriving):
+            async for item in arriving:
+                if isinstance(item, bytes):
+                    with suppress(LlmBroken):  # one token may be no word
+                        for _ in reading.feed(item):
+                            pass
+                    self._answered_at_s = self._now_s()
+
+    def _complain(self, what: str) -> None:
+        """Once, and not at every question."""
+        if what != self._complained:
+            log.warning("llm endpoint %r %s", self._endpoint, what)
+        self._complained = what
 
     @staticmethod
     def _now_s() -> float:

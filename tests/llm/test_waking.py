@@ -1,6 +1,7 @@
 """A model that takes longer to load than a question waits. On virtual time."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
@@ -9,6 +10,7 @@ from virtual_time import run_virtual
 
 from llm.chat import ChatEvent, Finished, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.openai_stream import OpenAIStream
 from llm.waking import ASLEEP_AFTER_S, WAKE_TIMEOUT_S, Waking
 
 PATIENCE_S = 8.0
@@ -23,7 +25,8 @@ class Sleeper:
         self.connects = connects
         self.awake = False
         self.wakings: list[str] = []
-        self.waking = Waking(self._short)
+        self.says = b"data"
+        self.waking = Waking("near", lambda: (self._short(), OpenAIStream("near")))
 
     async def ask(self) -> str:
         """ "answered", "failed", or the error that ended it."""
@@ -51,7 +54,7 @@ class Sleeper:
             yield Queued()
             await asyncio.sleep(self.load_s)
             self.awake, end = True, "loaded"
-            yield b"data"
+            yield self.says
         finally:
             self.wakings.append(end)
 
@@ -130,3 +133,58 @@ def test_it_is_bounded_in_time_and_ends_with_the_client() -> None:
         assert sleeper.wakings == ["closed"] * 2, "nothing begins behind the end"
 
     run_virtual(scene())
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "llm.waking"]
+
+
+def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(9.0)
+        await sleeper.ask()
+        await sleeper.ask()
+        await asyncio.sleep(10)
+        await sleeper.waking.aclose()
+
+    with caplog.at_level(logging.INFO):
+        run_virtual(scene())
+    assert logged(caplog) == ["llm endpoint 'near' has loaded its model, in another 9.0 s"]
+
+
+def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(7.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                await sleeper.ask()
+        sleeper.load_s = 0.0  # it had begun to answer
+        await asyncio.sleep(1)
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+    assert logged(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("load_s", "says", "why"),
+    [
+        (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
+        (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the server\'s log: "out of memory"'),
+    ],
+)
+def test_a_load_that_fails_is_said_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(load_s)
+        sleeper.says = says
+        for _ in range(3):
+            sleeper.awake = False
+            assert await sleeper.ask() == "LlmTooSlow"
+            await asyncio.sleep(WAKE_TIMEOUT_S + 2)
+        assert len(sleeper.wakings) == 3, "one that said an error is not awake"
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+    (line,) = logged(caplog)
+    assert "'near'" in line
+    assert line.endswith(why)
