@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from llm.chat import Calling, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
-from llm.refusal import SPOKEN_FILTER
+from llm.refusal import SPOKEN_FILTER, shown
 from llm.surrogates import Surrogates
 
 Said = Token | Calling | FunctionCall | Finished
@@ -69,7 +69,7 @@ class Answer:
 
     def stop(self, reason: str) -> None:
         """The service says that it is done, and why. Raises LlmError where that is no good end."""
-        self.reason = self.reason or reason[:40]
+        self.reason = self.reason or shown(reason)[:40]
         if self.reason in _GIVEN_UP:
             raise self.broken(f"gave up its answer ({self.reason}): see the model's log")
         if self.reason in _FILTERED:
@@ -99,8 +99,3 @@ class Answer:
         self._chars_left -= chars
         if self._chars_left < 0:
             raise self.broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
-
-
-def count_of(value: object) -> int | None:
-    """A token count, or None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

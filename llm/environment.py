@@ -23,12 +23,20 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     whose = f"llm endpoint {endpoint!r}: " if endpoint else ""
     try:
         yield
-    except ImportError as error:  # a SOCKS proxy without httpx's extra
-        raise ValueError(f"{whose}the proxy in the environment: install httpx[socks], or unset ALL_PROXY") from error
-    except OSError as error:  # an SSLError is one, too
+    except ImportError:  # a SOCKS proxy without httpx's extra
+        what = "the proxy in the environment: install httpx[socks], or unset ALL_PROXY"
+    except OSError:  # an SSLError is one, too
         file = os.environ.get("SSL_CERT_FILE", "")
-        text = f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
-        raise ValueError(whose + text) from error
-    except (ValueError, httpx.InvalidURL) as error:  # its own text may hold the proxy's password
-        text = "the proxy in the environment is no http:// address: correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
-        raise ValueError(whose + text) from error
+        what = (
+            f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
+            if file
+            else "the certificates in the environment cannot be read: correct SSL_CERT_DIR, or SSLKEYLOGFILE"
+        )
+    except (ValueError, httpx.InvalidURL):
+        what = (
+            "the proxy in the environment is no http:// address: correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"
+        )
+    else:
+        return
+    # Without the cause: its text may quote a proxy's password.
+    raise ValueError(whose + what)

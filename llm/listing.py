@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 import httpx
 
-from llm.address import base_url_of, is_loopback, request_headers, route_url
-from llm.environment import environment_of_client
+from llm.address import base_url_of, request_headers, route_url
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
-from llm.http.failure import SPOKEN_UNREACHABLE, unreachable
+from llm.http.client import client_of
+from llm.http.failure import SPOKEN_UNREACHABLE, nowhere, unreachable
 from llm.model_list import ModelList, model_list_of
 from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
 
@@ -60,15 +60,15 @@ async def ask(
     """
     base = base_url_of(endpoint, url, route=CHAT_ROUTE)
     where = str(base.copy_with(query=None))
-    async with _client(endpoint, base, request_headers(endpoint, api_key, headers), timeout_s) as client:
+    sent = request_headers(endpoint, api_key, headers)
+    async with client_of(endpoint, base, sent, timeout=httpx.Timeout(timeout_s + 1)) as client:
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await _get(client, route_url(base, MODELS_ROUTE))
         except httpx.HTTPError as error:
             raise unreachable(endpoint, where, error) from error
         except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
-            text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
-            raise LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True) from error
+            raise nowhere(endpoint, where) from error
         except TimeoutError as error:
             text = f"llm endpoint {endpoint!r} at {where} did not answer within {timeout_s:g} s: check the server"
             raise LlmTooSlow(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True) from error
@@ -81,16 +81,6 @@ async def ask(
             return Listing(None, answer.round_trip_ms, needs_key=True)
     private = (*headers.values(), *(() if api_key is None else (api_key,)))
     raise _refusal(endpoint, where, answer, private)
-
-
-def _client(endpoint: str, base: httpx.URL, headers: Mapping[str, str], timeout_s: float) -> httpx.AsyncClient:
-    with environment_of_client(endpoint):
-        return httpx.AsyncClient(
-            headers=headers,
-            timeout=httpx.Timeout(timeout_s + 1),
-            trust_env=not is_loopback(base.host),
-            follow_redirects=False,
-        )
 
 
 def _refusal(endpoint: str, where: str, answer: _Answer, private: Sequence[str]) -> LlmError:

@@ -10,7 +10,7 @@ from llm.chat import Calling, Extra, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_calls import CallsSoFar
 from llm.paced import THINKING_OFF
-from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, complaint_of, refused_in_stream
+from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 from llm.thoughts import Habit, Thoughts
@@ -24,8 +24,17 @@ MAX_CALLS = 16
 DONE_REASON = "done"
 """For a service that ends with `[DONE]` and gives no finish_reason."""
 
+MOST_TOKENS = 1_000_000_000
+"""More than any service can have counted."""
+
+_NO_REASON = frozenset({"", "null", "None"})
+"""What some services write as the finish_reason of an answer that goes on."""
+
 _GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
 """The last is DeepSeek's."""
+
+_MESSAGES = frozenset({"", "message"})
+"""Names of events that carry an answer; what has another name and is no JSON is a sign of life ("ping")."""
 
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 """Where services put thoughts that are no content."""
@@ -122,6 +131,11 @@ class OpenAIStream:
                 return {}  # counts, cut off
             if self._ending:
                 raise self._broken("ended its answer in the middle of an event: see the server's log") from None
+            if event.name == "error":
+                complaint = Complaint(event.data, "", None)
+                raise refused_in_stream(self._endpoint, complaint, self._private) from None
+            if event.name not in _MESSAGES:
+                return {}
             # Without the cause: its text quotes the answer.
             raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
         if isinstance(chunk, list) and len(chunk) == 1:  # Gemini's errors
@@ -133,7 +147,8 @@ class OpenAIStream:
     def _choice(self, choice: dict[str, object]) -> Iterator[Token | Calling]:
         # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless.
         delta = choice.get("delta") or choice.get("message")
-        content = self._text_of(delta.get("content")) if isinstance(delta, dict) else ""
+        # A refusal is what the model has to say: OpenAI gives it a field of its own.
+        content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
             self._reasoned = False
@@ -145,9 +160,9 @@ class OpenAIStream:
             if isinstance(call, dict):
                 self._call(call, number)
                 yield Calling()
-        reason = choice.get("finish_reason")
-        if reason:
-            self._reason = str(reason)[:40]
+        reason = shown(str(choice.get("finish_reason") or ""))[:40]
+        if reason not in _NO_REASON:
+            self._reason = reason
             self.finishing = True
             self._judge()
 
@@ -189,10 +204,10 @@ class OpenAIStream:
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):
-            self._prompt_tokens = _count_of(usage.get("prompt_tokens"))
-            self._completion_tokens = _count_of(usage.get("completion_tokens"))
+            self._prompt_tokens = count_of(usage.get("prompt_tokens"))
+            self._completion_tokens = count_of(usage.get("completion_tokens"))
             details = usage.get("prompt_tokens_details")
-            self._cached_tokens = _count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
+            self._cached_tokens = count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
 
     def _finish(self) -> Iterator[Said]:
         yield from self._say(self._thoughts.rest(cut=self._reason == "length"))
@@ -218,5 +233,6 @@ class OpenAIStream:
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
 
-def _count_of(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def count_of(value: object) -> int | None:
+    """A token count, or None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None

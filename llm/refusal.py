@@ -136,8 +136,13 @@ def quoted(message: str, private: Sequence[str]) -> str:
             return ""
         if len(min(secret, letters, key=len)) < SHARED_RUN_CHARS and (secret in letters or letters in secret):
             return ""
-    cut = " ".join(message.split())[:MAX_QUOTE_CHARS]
+    cut = shown(message)[:MAX_QUOTE_CHARS]
     return f': "{cut}"' if cut else ""
+
+
+def shown(text: str) -> str:
+    """In one line, without what a terminal would obey."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _telling_runs(text: str) -> set[str]:
@@ -204,7 +209,8 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
             return refused(text, SPOKEN_BUSY)
         case _ if status < 400:
             final = f"the final address ({location})" if location else "the final address"
-            text = f"answers HTTP {status} instead of a reply: set its url to {final}, not {where}"
+            remedy = f"check its url ({where})" if status < 300 else f"set its url to {final}, not {where}"
+            text = f"answers HTTP {status} instead of a reply: {remedy}"
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
         case _:

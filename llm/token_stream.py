@@ -8,8 +8,8 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said, count_of
-from llm.openai_stream import DONE_REASON
+from llm.answer import Answer, Said
+from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, quoted, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import urllib.request
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -55,10 +56,8 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
             began_s = loop.time()
             addresses = await loop.getaddrinfo(host, port, type=1)
             made.lookup_ms = (loop.time() - began_s) * 1000
-            began_s = loop.time()
-            _, writer = await asyncio.open_connection(str(addresses[0][4][0]), port)
+            writer, made.connect_ms = await _connected([str(address[4][0]) for address in addresses], port)
             try:
-                made.connect_ms = (loop.time() - began_s) * 1000
                 if trusted is not None:
                     began_s = loop.time()
                     await writer.start_tls(trusted, server_hostname=host)
@@ -66,6 +65,24 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
             finally:
                 writer.close()
     return made
+
+
+async def _connected(addresses: Sequence[str], port: int) -> tuple[asyncio.StreamWriter, float]:
+    """To the first that takes it, and the ms that took: `localhost` is ::1 first, where few servers listen.
+
+    Raises OSError.
+    """
+    loop = asyncio.get_running_loop()
+    failure = OSError("the name has no address")
+    for address in addresses:
+        began_s = loop.time()
+        try:
+            _, writer = await asyncio.open_connection(address, port)
+        except OSError as error:
+            failure = error
+        else:
+            return writer, (loop.time() - began_s) * 1000
+    raise failure
 
 
 def _trusted(ca_file: str) -> ssl.SSLContext:

@@ -8,9 +8,10 @@ import binascii
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from llm.answer import Answer, Said, count_of
+from llm.answer import Answer, Said
 from llm.aws.frames import Frame, FrameReader
 from llm.aws.refusal import AwsRefusals, fault_of_frame, fields_of
+from llm.openai_stream import count_of
 from llm.refusal import complaint_of, refused_in_stream
 
 JsonObject = dict[str, object]

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said, count_of
+from llm.answer import Answer, Said
 from llm.json_text import JsonText
-from llm.openai_stream import DONE_REASON
+from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of_body, refused_in_stream
 
 HEAD = re.compile(rb'\s*(\[\s*)?\{\s*"generated_text"\s*:\s*"')

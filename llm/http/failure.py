@@ -7,6 +7,7 @@ import ssl
 import httpx
 
 from llm.errors import LlmBroken, LlmError, LlmUnreachable
+from llm.refusal import SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 SPOKEN_TORN = "My language model broke off in the middle of its answer."
@@ -28,6 +29,12 @@ def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreach
     """The error for a request that got no answer at all."""
     text = f"llm endpoint {endpoint!r} at {where} {_reason(error)}"
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
+
+
+def nowhere(endpoint: str, where: str) -> LlmError:
+    """The error for a redirect whose target is no address."""
+    text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
+    return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def torn(endpoint: str, where: str) -> LlmError:

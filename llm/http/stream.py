@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, suppress
 
 import httpx
 
-from llm.address import is_loopback, request_headers, route_url
+from llm.address import request_headers, route_url
 from llm.chat import Queued, Sent
-from llm.environment import environment_of_client
 from llm.errors import LlmBroken, LlmError
-from llm.http.failure import torn, unreachable
+from llm.http.client import client_of
+from llm.http.failure import nowhere, torn, unreachable
 from llm.http.progress import Handshakes, Progress
 from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
 
@@ -40,6 +40,9 @@ WARM_BODY_MAX_BYTES = 4 << 20
 LONG_BODY_BYTES = 64 << 10
 """What is longer is not fetched again every 3 s while somebody speaks, and on the line that their question needs: HEAD
 asks the same without the body."""
+
+PIECE_BYTES = 4 << 10
+"""Read at a time, so that other conversations have their turn: compressed, a packet may hold sixty megabytes."""
 
 CLOSE_TIMEOUT_S = 1.0
 ERROR_BODY_TIMEOUT_S = 1.0
@@ -88,15 +91,13 @@ class HttpStream:
         self._handshakes = Handshakes()
         self._warms_with = "GET"
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
-        sent = request_headers(endpoint, api_key, headers)
-        with environment_of_client(endpoint):
-            self._client = httpx.AsyncClient(
-                headers=sent,
-                timeout=httpx.Timeout(connect_timeout_s, read=None, pool=None),
-                limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
-                # A proxy from the environment is for the world outside, never for a server on this machine.
-                trust_env=not is_loopback(base.host),
-            )
+        self._client = client_of(
+            endpoint,
+            base,
+            request_headers(endpoint, api_key, headers),
+            timeout=httpx.Timeout(connect_timeout_s, read=None, pool=None),
+            limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
+        )
 
     async def warm(self, route: str) -> None:
         """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails."""
@@ -112,7 +113,7 @@ class HttpStream:
             await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
 
     async def _get(self, request: httpx.Request) -> None:
-        with suppress(httpx.HTTPError):
+        with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):  # the last two: a redirect to nowhere
             response = await self._client.send(request, stream=True)
             try:
                 length = 0
@@ -163,7 +164,8 @@ class HttpStream:
                 if failure := await self._failure(response, private):
                     raise failure
                 async for chunk in response.aiter_bytes():
-                    await progress.news.put(chunk)
+                    for at in range(0, len(chunk), PIECE_BYTES):
+                        await progress.news.put(chunk[at : at + PIECE_BYTES])
             except httpx.HTTPError as error:
                 raise torn(self._endpoint, self.where) from error
             finally:
@@ -187,6 +189,8 @@ class HttpStream:
             raise AssertionError("the last attempt returns or raises")
         except httpx.HTTPError as error:
             raise unreachable(self._endpoint, self.where, error) from error
+        except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
+            raise nowhere(self._endpoint, self.where) from error
 
     async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
         if response.status_code == httpx.codes.OK:

@@ -10,8 +10,8 @@ Backends that say more are believed: `finish_reason` and token counts as the vLL
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said, count_of
-from llm.openai_stream import DONE_REASON
+from llm.answer import Answer, Said
+from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
 

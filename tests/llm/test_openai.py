@@ -2,10 +2,12 @@
 
 import asyncio
 import gc
+import gzip
 import json
 import logging
 import socket
 import traceback
+import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
@@ -34,11 +36,11 @@ from llm_server import (
 from stopwatch import Stopwatch, Took
 
 from llm import paced
-from llm.chat import ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
+from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.http import service as http_service
 from llm.http import stream as http_stream
-from llm.openai import OpenAIChat
+from llm.openai import ROUTE, OpenAIChat
 
 KEY = "sk-very-secret-key"
 ASKED = HELLO[-1].content
@@ -654,6 +656,50 @@ def test_redirect() -> None:
     error = failing(status(307, headers="location: https://me:pw@elsewhere.example/v1?key=x\r\n"))[1]
     assert isinstance(error, LlmBroken)
     assert "final address (https://elsewhere.example/v1)" in str(error)
+
+
+@pytest.mark.parametrize("place", ["mailto:me", "http://[::1/x", "http://xn--/", "//:@"])
+def test_a_redirect_to_nowhere_breaks_nothing(place: str) -> None:
+    async def test(server: Server, model: OpenAIChat) -> None:
+        server.models = status(302, b"", f"location: {place}\r\n")
+        await model.load()
+        with pytest.raises(LlmError) as caught:
+            await ask(model)
+        check_discretion(caught.value)
+
+    run(test, status(302, b"", f"location: {place}\r\n"))
+
+
+def test_a_status_that_is_no_redirect_is_not_told_of_a_final_address() -> None:
+    error = failing(status(204))[1]
+    assert "answers HTTP 204 instead of a reply: check its url" in str(error)
+
+
+COMPRESSED = HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
+
+
+def test_what_is_compressed_unasked_is_read_as_it_comes() -> None:
+    packer = zlib.compressobj(wbits=31)
+    first = packer.compress(event("Hi")) + packer.flush(zlib.Z_SYNC_FLUSH)
+    rest = packer.compress(event(" there") + event(finish="stop") + DONE) + packer.flush()
+    events = events_of((COMPRESSED, chunk(first), Wait(0.05), chunk(rest), LAST_CHUNK))
+    assert texts(events) == ["Hi", " there"]
+
+
+def test_a_packet_that_unpacks_to_megabytes_is_read_bit_by_bit() -> None:
+    """Read at once, its millions of lines would stop all conversations for half a minute."""
+    sizes: list[int] = []
+
+    async def test(server: Server, _: OpenAIChat) -> None:
+        service = http_service.HttpService("near", server.url, {}, route=ROUTE, model="m7")
+        async with aclosing(service.post(ROUTE, {}, PLAIN, ())) as arriving:
+            async for item in arriving:
+                sizes.extend([len(item)] if isinstance(item, bytes) else [])
+        await service.aclose()
+
+    run(test, (COMPRESSED, chunk(gzip.compress(b": a\n" * (1 << 20))), LAST_CHUNK))
+    assert sum(sizes) == 4 << 20
+    assert max(sizes) <= http_stream.PIECE_BYTES
 
 
 # Too slow.

@@ -206,6 +206,40 @@ def test_another_protocol_is_told(body: bytes) -> None:
     assert "not with chat completions: check its url" in str(failure(body))
 
 
+def test_named_events_that_are_no_answer_are_signs_of_life() -> None:
+    assert read(b"event: ping\ndata: ping\n\n", event("Hi"), STOP) == [Token("Hi"), Finished("stop")]
+
+
+def test_an_error_event_may_be_plain_text() -> None:
+    error = failure(b"event: error\ndata: out of memory\n\n")
+    assert isinstance(error, LlmRefused)
+    assert "out of memory" in str(error)
+
+
+def test_a_refusal_is_what_the_model_has_to_say() -> None:
+    assert read(event(refusal="I can't say that."), STOP) == [
+        Token("I can't say that."),
+        Finished("stop"),
+    ]
+
+
+@pytest.mark.parametrize("word", ["", "null", "None"])
+def test_words_for_no_reason_end_nothing(word: str) -> None:
+    stream = OpenAIStream("near")
+    assert list(stream.feed(event("Hi", finish=word))) == [Token("Hi")]
+    assert not stream.finishing
+
+
+@pytest.mark.parametrize("count", [-1, 10**400, True, 1.5, "7", None])
+def test_what_cannot_have_been_counted_is_not_known(count: object) -> None:
+    counts = b'data: {"choices": [], "usage": {"prompt_tokens": %s}}\n\n' % json.dumps(count).encode()
+    assert read(event("Hi"), STOP, counts) == [Token("Hi"), Finished("stop")]
+
+
+def test_what_a_terminal_would_obey_is_in_no_reason() -> None:
+    assert read(event("Hi"), event(finish="\x1b[2Jstop")) == [Token("Hi"), Finished("[2Jstop")]
+
+
 def test_an_error_in_a_list_is_an_error() -> None:
     error = failure(b'data: [{"error": {"code": 503, "message": "The model is overloaded."}}]\n\n')
     assert isinstance(error, LlmRefused)

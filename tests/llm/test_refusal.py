@@ -118,6 +118,7 @@ def test_quotation_is_one_short_line() -> None:
     assert quoted("a\n b", []) == ': "a b"'
     assert len(quoted("x" * 1000, [])) == 204
     assert quoted("", []) == ""
+    assert quoted("\x1b]0;a\x07b\u202e\x9b", []) == ': "]0;a b"', "nothing that a terminal would obey"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from aws_server import own_environment
@@ -125,6 +126,26 @@ def test_a_proxy_is_named_instead_of_being_measured(monkeypatch: pytest.MonkeyPa
     made = asyncio.run(shake_hands("https://far.example/v1"))
     assert made.proxy
     assert made.connect_ms is None
+
+
+def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen at the latter alone."""
+
+    async def scene() -> float | None:
+        async with serving_kind("tgi", "One.") as service:
+            address = urlsplit(service.url)
+            hosts = ["127.0.0.2", "127.0.0.1"]
+
+            async def looked_up(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+                return [(0, 1, 6, "", (host, address.port or 0)) for host in hosts]
+
+            monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
+            made = await shake_hands(f"http://localhost:{address.port}")
+            hosts.pop()
+            assert (await shake_hands(f"http://localhost:{address.port}")).connect_ms is None
+            return made.connect_ms
+
+    assert asyncio.run(scene()) is not None
 
 
 def test_figures_of_few_answers() -> None:

@@ -1,0 +1,107 @@
+"""What the environment says of proxies and certificates, as it reaches a client."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+from grpc_server import self_signed
+from llm_server import HELLO, Server, answer, ask
+
+from llm.chat import Token
+from llm.errors import LlmUnreachable
+from llm.http.client import client_of
+from llm.listing import ask as ask_for_models
+from llm.openai import OpenAIChat
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "named"),
+    [
+        ("ALL_PROXY", "ftp://me:secret@proxy.example:21", "ALL_PROXY"),
+        ("HTTPS_PROXY", "http://me:secret@[::1", "HTTPS_PROXY"),
+        ("NO_PROXY", "10.0.0.0/8,fd00::/8", "NO_PROXY"),  # as clusters with two kinds of addresses set it
+        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "ALL_PROXY"),
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
+        ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
+    ],
+)
+def test_an_environment_that_cannot_work_is_said(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=f"llm endpoint 'near': .*{named}") as refused:
+        OpenAIChat("near", "https://llm.example/v1", "m7")
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    with pytest.raises(ValueError, match=named):
+        asyncio.run(ask_for_models("near", "https://llm.example/v1", api_key=None, timeout_s=1))
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem")])
+def test_a_server_on_this_machine_needs_nothing_of_it(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    url = httpx.URL("http://127.0.0.1:8000/v1")
+    asyncio.run(client_of("near", url, {}, timeout=httpx.Timeout(1)).aclose())
+
+
+def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, certificate = self_signed(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    heard: list[str] = []
+
+    async def asked(url: str) -> None:
+        model = OpenAIChat("near", url, "m7")
+        try:
+            heard.extend(event.text for event in await ask(model) if isinstance(event, Token))
+        finally:
+            await model.aclose()
+
+    async def scene() -> None:
+        script = Server([answer("Hi")])
+        server = await asyncio.start_server(script.handle, "127.0.0.1", 0, ssl=context)
+        async with server:
+            url = f"https://localhost:{server.sockets[0].getsockname()[1]}/v1"
+            with pytest.raises(LlmUnreachable, match="not trusted: check its url, or set SSL_CERT_FILE"):
+                await asked(url)
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+            await asked(url)
+            await script.hang_up()
+
+    asyncio.run(scene())
+    assert heard == ["Hi"]
+
+
+def test_an_address_of_ipv6_is_asked() -> None:
+    async def scene() -> list[str]:
+        script = Server([answer("Hi")])
+        try:
+            server = await asyncio.start_server(script.handle, "::1", 0)
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        async with server:
+            model = OpenAIChat("near", f"http://[::1]:{server.sockets[0].getsockname()[1]}/v1", "m7")
+            try:
+                await model.load()
+                said = [event.text async for event in model.stream(HELLO) if isinstance(event, Token)]
+            finally:
+                await model.aclose()
+            await script.hang_up()
+        return said
+
+    assert asyncio.run(scene()) == ["Hi"]
