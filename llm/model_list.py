@@ -66,6 +66,28 @@ def model_list_of(body: bytes) -> ModelList | None:
     )
 
 
+def own_name(body: bytes, model: str) -> str:
+    """What a model is called by its makers, where it is served under another name; else `model`.
+
+    vLLM says it as the `root` of an alias; llama.cpp lists the one model that it has, and answers to any name.
+    """
+    listed = _listed_in(body)
+    entry = next((entry for entry in listed if entry.get("id") == model), None)
+    if entry is None and len(listed) == 1 and listed[0].get("owned_by") == "llamacpp":
+        entry = listed[0]
+    names = [] if entry is None else [entry.get("root"), entry.get("id")]
+    return next((name for name in names if isinstance(name, str) and name), model)
+
+
+def _listed_in(body: bytes) -> list[dict[str, object]]:
+    try:
+        answer: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    data = answer.get("data") if isinstance(answer, dict) else None
+    return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+
+
 def wants_key(body: bytes) -> bool:
     """Whether the body of a 401 is an API's: JSON with `error`, as all of these servers say it, and no web page."""
     try:

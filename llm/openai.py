@@ -9,11 +9,12 @@ from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
+from llm.model_list import own_name
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import SPARE_FIELDS
-from llm.thoughts import Habit
+from llm.thoughts import Habit, begins_unmarked
 from llm.waking import Waking
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,15 @@ HELLO = (Message("user", "Hello."),)
 
 OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
 """Fields that no parameter may be."""
+
+
+_THINKING = frozenset(
+    {
+        *("chat_template_kwargs", "reasoning", "reasoning_effort", "reasoning_format", "include_reasoning"),
+        *("enable_thinking", "thinking", "think", "thinking_budget"),
+    }
+)
+"""Parameters by which services are told how to think, or what to do with the thoughts."""
 
 
 class OpenAIChat:
@@ -63,7 +73,9 @@ class OpenAIChat:
         self._written = frozenset(parameters)
         self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
-        self._habit = Habit()
+        # Who has written how it shall think knows better than its name.
+        self._habit_known = bool(_THINKING & parameters.keys())
+        self._habit = Habit(begins_unmarked=not self._habit_known and begins_unmarked(model))
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
         self._waking = Waking(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
 
@@ -74,7 +86,10 @@ class OpenAIChat:
 
     async def load(self) -> None:
         """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
-        await self._service.warm("/models")
+        listed = await self._service.warm("/models")
+        if listed and not self._habit_known:
+            self._habit_known = True
+            self._habit.begins_unmarked |= begins_unmarked(own_name(listed, self._model))
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""

@@ -154,7 +154,7 @@ class OpenAIStream:
             self._reasoned = False
             yield from self._say(self._thoughts.heard(text))
         elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
-            self._reasoned = True
+            self._think()
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
@@ -166,6 +166,10 @@ class OpenAIStream:
             self.finishing = True
             self._judge()
 
+    def _think(self) -> None:
+        self._reasoned = True
+        self._thoughts.told_apart()
+
     def _say(self, text: str) -> Iterator[Token]:
         if text:
             self.begun = True
@@ -174,7 +178,7 @@ class OpenAIStream:
     def _text_of(self, content: object) -> str:
         """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
         if isinstance(content, list):
-            self._reasoned = True  # unless there is text, too
+            self._think()  # unless there is text, too
             texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
             return "".join(text for text in texts if isinstance(text, str))
         if content is not None and not isinstance(content, str):

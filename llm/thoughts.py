@@ -21,6 +21,14 @@ _BARE = "analysis"
 
 _ENDS = {**_MARKS, _BARE: "assistantfinal"}
 
+_ALWAYS_UNMARKED = re.compile(
+    r"deepseek-?r1|(?<![a-z])qwq(?![a-z])|qwen3[\w.:-]*(?<!non)(?<!non-)(?<!no)(?<!no-)thinking|exaone-deep|minimax-m2"
+    r"|olmo-?3[\w.:-]*-think(?![a-z])",
+    re.IGNORECASE,
+)
+"""Models that always think, and whose own templates have said the first mark. Of those that can do without, the name
+does not tell what they do here."""
+
 _LONE_END = re.compile("|".join(re.escape(end) for end in _MARKS.values() if "/" in end), re.IGNORECASE)
 _MOST_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
 
@@ -34,6 +42,14 @@ class Habit:
     """
 
     begins_unmarked: bool = False
+
+
+def begins_unmarked(model: str) -> bool:
+    """Whether a model of that name thinks before every answer, and without a first mark.
+
+    Where it is wrong, only the first answer waits for its end: what comes tells better.
+    """
+    return _ALWAYS_UNMARKED.search(model) is not None
 
 
 class Thoughts:
@@ -56,6 +72,10 @@ class Thoughts:
     def thinking(self) -> bool:
         """Whether the last that came was a thought."""
         return self._end is not None
+
+    def told_apart(self) -> None:
+        """The service tells thoughts by itself: what comes as text is the answer."""
+        self._habit.begins_unmarked = False
 
     def heard(self, text: str) -> str:
         """What of some more text is the answer; "" while that is not known."""

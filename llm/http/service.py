@@ -64,9 +64,10 @@ class HttpService:
         self.where = self._http.where
         self.pace = Pace.of(endpoint, self.where, settings)
 
-    async def warm(self, route: str) -> None:
-        """As `HttpStream.warm`."""
+    async def warm(self, route: str) -> bytes:
+        """As `HttpStream.warm`; returns what was answered last, if it was short."""
         await self._http.warm(route)
+        return self._http.warm_body
 
     def private(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """What no error may quote: what was said, and what is secret."""

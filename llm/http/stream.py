@@ -58,6 +58,7 @@ class HttpStream:
 
     Attributes:
         where: Its address for people, without query.
+        warm_body: What a request that kept a connection warm was answered with last, if it was short.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class HttpStream:
         self._refusing = refusing
         self._handshakes = Handshakes()
         self._warms_with = "GET"
+        self.warm_body = b""
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._client = client_of(
             endpoint,
@@ -116,13 +118,17 @@ class HttpStream:
         with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):  # the last two: a redirect to nowhere
             response = await self._client.send(request, stream=True)
             try:
-                length = 0
+                length, body = 0, b""
                 async for chunk in response.aiter_bytes():
                     length += len(chunk)
                     if length > LONG_BODY_BYTES:
                         self._warms_with = "HEAD"
+                    else:
+                        body += chunk
                     if length > WARM_BODY_MAX_BYTES:
                         break
+                if length <= LONG_BODY_BYTES and response.status_code == httpx.codes.OK:
+                    self.warm_body = body
             finally:
                 await response.aclose()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.model_list import MAX_MODELS, ModelList, model_list_of, wants_key
+from llm.model_list import MAX_MODELS, ModelList, model_list_of, own_name, wants_key
 
 
 def listing(*entries: object, **more: object) -> bytes:
@@ -21,6 +21,25 @@ def read(body: bytes) -> ModelList:
     found = model_list_of(body)
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (listing(entry("other", root="x"), entry("mine", "vllm", root="Qwen/QwQ-32B")), "Qwen/QwQ-32B"),
+        (listing(entry("mine")), "mine"),
+        (listing(entry("/models/QwQ-32B.gguf", "llamacpp")), "/models/QwQ-32B.gguf"),
+        (listing(entry("QwQ-32B", "vllm")), "mine"),
+        (listing(entry("a", "llamacpp"), entry("b", "llamacpp")), "mine"),
+        (listing(entry("mine", root=7)), "mine"),
+        (listing(7, None), "mine"),
+        (b'{"data": null}', "mine"),
+        (b"[]", "mine"),
+        (b"<html>", "mine"),
+    ],
+)
+def test_the_name_by_which_its_makers_call_a_model(body: bytes, name: str) -> None:
+    assert own_name(body, "mine") == name
 
 
 @pytest.mark.parametrize(

@@ -746,6 +746,44 @@ def test_thoughts_without_a_first_mark_are_spoken_once_at_most() -> None:
     run(test, answer("Hmm, four.", "\n</think>\n\n", "It is four."))
 
 
+WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + event(finish="stop") + DONE
+
+
+@pytest.mark.parametrize(
+    ("model", "listed", "parameters", "heard"),
+    [
+        ("Qwen/QwQ-32B", {}, {}, ["Four."]),
+        ("mine", {"root": "Qwen/QwQ-32B"}, {}, ["Four."]),
+        ("mine", {"root": "Qwen/Qwen3-32B"}, {}, ["The user asks.\n</think>\n\n", "Four."]),
+        ("Qwen/QwQ-32B", {}, {"reasoning_format": "hidden"}, ["The user asks.\n</think>\n\n", "Four."]),
+    ],
+    ids=["by name", "by the list", "not known", "told otherwise"],
+)
+def test_thoughts_of_models_known_for_them_are_not_spoken_at_all(
+    model: str, listed: dict[str, str], parameters: dict[str, object], heard: list[str]
+) -> None:
+    async def test(server: Server, _: OpenAIChat) -> None:
+        server.models = status(200, {"data": [{"id": "mine", **listed}]})
+        client = OpenAIChat("near", server.url, model, parameters=parameters)
+        await client.load()
+        assert texts(await ask(client)) == heard
+        await client.load()
+        assert texts(await ask(client))[-1] == "Four."
+        await client.aclose()
+
+    run(test, (HEAD, chunk(WITHOUT_FIRST_MARK), LAST_CHUNK))
+
+
+def test_of_a_model_known_for_thoughts_that_come_apart_the_first_word_is_heard_at_once() -> None:
+    async def test(server: Server, _: OpenAIChat) -> None:
+        client = OpenAIChat("near", server.url, "deepseek-r1", first_token_timeout_s=0.5)
+        assert texts(await ask(client)) == ["It is", " four."]
+        await client.aclose()
+
+    thought = event(role="assistant", content="") + event(reasoning_content="Hm.") + event("It is")
+    run(test, (HEAD, chunk(thought), Wait(0.7), chunk(event(" four.") + event(finish="stop") + DONE), LAST_CHUNK))
+
+
 @pytest.mark.parametrize("ours", [True, False], ids=["private address", "elsewhere"])
 def test_a_model_that_loads_is_asked_for_one_token_behind_the_question(
     monkeypatch: pytest.MonkeyPatch, *, ours: bool

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.thoughts import Habit, Thoughts
+from llm.thoughts import Habit, Thoughts, begins_unmarked
 
 MARKED = [
     "<think>\nThe user asks.\n</think>\n\nIt is four.",
@@ -70,6 +70,37 @@ def test_thoughts_without_a_first_mark_are_known_from_the_second_answer_on(size:
     assert heard("The user asks and", habit, size=size, cut=True) == ""
     assert heard("It is four.", habit, size=size) == "It is four."
     assert not habit.begins_unmarked, "it thinks no more"
+
+
+@pytest.mark.parametrize(
+    ("model", "unmarked"),
+    [
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
+        ("deepseek-r1:8b", True),
+        ("/models/DeepSeek-R1-Distill-Llama-8B-Q4_K_M.gguf", True),
+        ("Qwen/QwQ-32B-AWQ", True),
+        ("Qwen/Qwen3-4B-Thinking-2507-FP8", True),
+        ("qwen3-vl:8b-thinking", True),
+        ("LGAI-EXAONE/EXAONE-Deep-7.8B", True),
+        ("allenai/Olmo-3-7B-Think", True),
+        ("Qwen/Qwen3-4B-Instruct-2507", False),
+        ("qwen3-32b-non-thinking", False),
+        ("qwen3-32b-nothinking", False),
+        ("gemini-2.0-flash-thinking-exp", False),  # whose thoughts never come
+        ("anthropic/claude-3.7-sonnet:thinking", False),
+        ("deepseek-chat", False),
+        ("gpt-oss:20b", False),
+    ],
+)
+def test_some_models_are_known_by_name_to_begin_without_a_mark(model: str, *, unmarked: bool) -> None:
+    assert begins_unmarked(model) is unmarked
+
+
+def test_where_a_service_tells_thoughts_apart_text_is_heard_at_once() -> None:
+    thoughts = Thoughts(habit := Habit(begins_unmarked=True))
+    thoughts.told_apart()
+    assert thoughts.heard("It is") == "It is"
+    assert not habit.begins_unmarked
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
