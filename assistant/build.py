@@ -185,6 +185,7 @@ def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
             Place(endpoint.latitude, endpoint.longitude) if endpoint.placed else None,
             endpoint.price_in_per_million,
             endpoint.price_out_per_million,
+            endpoint.patience_s,
         )
         for endpoint in llm.endpoints
     ]

@@ -167,6 +167,11 @@ class EndpointSection(Section):
     weight: Annotated[
         float, About("Its share under policy weighted; 0: only where nobody else can be asked.", low=0, high=1000)
     ] = 1.0
+    patience_s: Annotated[
+        float,
+        About("How long it is waited for before another is asked in its place; 0: as its own times say, and 2 s until "
+              "it has answered once.", unit="s", low=0.1, high=60, zero=True),
+    ] = 0.0  # fmt: skip
     price_in_per_million: Annotated[
         float, About("Price of a million prompt tokens, in any currency; 0: free, or not known.", low=0, high=100000)
     ] = 0.0

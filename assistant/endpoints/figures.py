@@ -96,7 +96,14 @@ class Measured:
 def given_up(measured: Sequence[Measured]) -> list[Measured]:
     """Those that are never asked for long enough to answer, as others can be asked in their place."""
     answered = quickest_first(measured)
-    return [each for each in answered if len(answered) > 1 and (each.first_token_ms(50) or 0.0) > GIVEN_UP_AFTER_MS]
+    return [
+        each for each in answered if len(answered) > 1 and (each.first_token_ms(50) or 0.0) > given_up_after_ms(each)
+    ]
+
+
+def given_up_after_ms(measured: Measured) -> float:
+    """How long it is waited for where it never answered."""
+    return measured.endpoint.patience_s * 1000 or GIVEN_UP_AFTER_MS
 
 
 def quickest_first(measured: Sequence[Measured]) -> list[Measured]:

@@ -13,7 +13,14 @@ from rich.text import Text
 
 from assistant.config.loading import Loaded
 from assistant.config.words import told
-from assistant.endpoints.figures import ANSWER_TOKENS, GIVEN_UP_AFTER_MS, PROMPT_TOKENS, Measured, as_fields, given_up
+from assistant.endpoints.figures import (
+    ANSWER_TOKENS,
+    PROMPT_TOKENS,
+    Measured,
+    as_fields,
+    given_up,
+    given_up_after_ms,
+)
 from assistant.endpoints.local_servers import AUTO, handles, offers, port_here
 from assistant.endpoints.picture import show_figures
 from assistant.endpoints.probe import get_ready, measured
@@ -114,7 +121,8 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
         name = slow.endpoint.name
         lines.append(
             f"{name} takes {slow.first_token_ms(50):.0f} ms to its first token, and beside others is given up after "
-            f"{GIVEN_UP_AFTER_MS / 1000:g} s: take a smaller model, or ask it alone (--llm {shlex.quote(name)})"
+            f"{given_up_after_ms(slow) / 1000:g} s: raise its patience_s, take a smaller model, or ask it alone "
+            f"(--llm {shlex.quote(name)})"
         )
     if taken and not all(check.problem for check in seen.configured):
         lines.append(f"next: repartee demo{told(config)}")

@@ -69,6 +69,8 @@ class Endpoint:
         place: Where it stands; None: not known.
         price_in_per_million: Of prompt tokens; 0: free, or not known.
         price_out_per_million: Of the answer's.
+        patience_s: How long it is waited for at the least before another is asked in its place, and before another is
+            asked too as long as it has never answered; 0: as its own times say.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Endpoint:
     place: Place | None = None
     price_in_per_million: float = 0.0
     price_out_per_million: float = 0.0
+    patience_s: float = 0.0
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float:
         """In the currency of its prices."""

@@ -240,9 +240,10 @@ class Contest:
     def _alarms(self, request: _Request) -> tuple[float, float]:
         """When it has been silent for long enough to hedge, and to be given up."""
         health = self.routing.healths[request.number]
-        hedge_s = hedge_delay_s(health)
+        least_s = self._endpoint(request.number).patience_s
+        hedge_s = hedge_delay_s(health, least_s)
         # Who alone is asked out of curiosity is given up as soon as another would be asked too.
-        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health)
+        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, least_s)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
 
     def _set_alarm(self, now_s: float) -> None:

@@ -28,24 +28,30 @@ LEAST_MARGIN_S = 0.04
 MOST_MARGIN_S = 0.06
 
 
-def hedge_delay_s(health: Health) -> float:
+def hedge_delay_s(health: Health, unmeasured_s: float = 0.0) -> float:
     """How long an endpoint may be silent before the next is asked too.
 
     The time that nine of ten recent answers kept to; at least half as long again as usual, so that chance alone
     does not use up the budget, and at most three quarters, so that a bad spell does not make everybody wait.
+    `unmeasured_s`: as long as it has never answered, where somebody knows better than we do; 0: nobody does.
     """
     usual_s, ninth_s = health.usual_s, health.quantile_s(0.9)
     if usual_s is None or ninth_s is None:
-        return UNMEASURED_DELAY_S
+        return unmeasured_s or UNMEASURED_DELAY_S
     least_s = usual_s + max(usual_s / 2, LEAST_MARGIN_S)
     most_s = usual_s + max(0.75 * usual_s, MOST_MARGIN_S)
     return min(max(ninth_s, least_s), most_s)
 
 
-def patience_s(health: Health) -> float:
-    """How long an endpoint may be silent before another is asked in its place: no hedge, one at a time."""
+def patience_s(health: Health, least_s: float = 0.0) -> float:
+    """How long an endpoint may be silent before another is asked in its place: no hedge, one at a time.
+
+    `least_s`: as somebody wishes it; 0: nobody does.
+    """
     usual_s = health.usual_s
-    return UNMEASURED_PATIENCE_S if usual_s is None else max(LEAST_PATIENCE_S, 4 * usual_s)
+    if usual_s is None:
+        return least_s or UNMEASURED_PATIENCE_S
+    return max(least_s, LEAST_PATIENCE_S, 4 * usual_s)
 
 
 @dataclass(slots=True)

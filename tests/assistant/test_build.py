@@ -194,7 +194,7 @@ FAR = 'name="far", url="http://127.0.0.1:9/v1", model="m"'
 def test_several_endpoints_are_one_model_of_all_conversations() -> None:
     placed = "latitude=52.5, longitude=13.4"
     shop = workshop(
-        several(f"{NEAR}, {placed}, tier=2, weight=3.0, price_in_per_million=2.0", FAR),
+        several(f"{NEAR}, {placed}, tier=2, weight=3.0, price_in_per_million=2.0, patience_s=4.0", FAR),
         "llm.policy=geo",
         "llm.latitude=48.9",
         "llm.longitude=2.4",
@@ -205,7 +205,7 @@ def test_several_endpoints_are_one_model_of_all_conversations() -> None:
     assert model.detail == "2 endpoints, geo: near, far"
     assert model.routing.budget.share == 0.05
     near, far = model.routing.endpoints
-    assert (near.tier, near.weight, near.price_in_per_million) == (2, 3.0, 2.0)
+    assert (near.tier, near.weight, near.price_in_per_million, near.patience_s) == (2, 3.0, 2.0, 4.0)
     assert near.place == Place(52.5, 13.4)
     assert far.place is None
     assert model.routing.here == Place(48.9, 2.4)

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,8 +163,15 @@ def test_one_that_the_router_never_waits_for_is_named(others: Sequence[str], *, 
     )
     lines = next_steps(Survey(checks, (), ()), None)
     notice = "local takes 2500 ms to its first token, and beside others is given up after 2 s: "
-    notice += "take a smaller model, or ask it alone (--llm local)"
+    notice += "raise its patience_s, take a smaller model, or ask it alone (--llm local)"
     assert lines == [*([notice] if said else []), "next: repartee demo"]
+
+
+def test_one_that_the_router_waits_for_as_it_was_told_to_is_not() -> None:
+    slow = replace(endpoint("local", CLOSED), patience_s=4.0)
+    checks = [(slow, 2500.0), (endpoint("cloud", CLOSED), 300.0)]
+    measured = tuple(Measured(each, "answers", answers=(Answer(ms, None, 9, 400.0),)) for each, ms in checks)
+    assert next_steps(Survey(measured, (), ()), None) == ["next: repartee demo"]
 
 
 def test_that_is_as_long_as_the_router_waits() -> None:

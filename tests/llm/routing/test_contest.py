@@ -266,6 +266,22 @@ def test_whoever_is_silent_for_too_long_is_given_up_and_left_alone() -> None:
     assert not routing.breakers[0].closed(1002.1)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_one_of_which_it_is_said_how_long_it_takes_is_waited_for(share: float) -> None:
+    """It is asked first on purpose, and without that it would never be measured."""
+    endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
+    routing = Routing(endpoints, "latency", HedgeBudget(share), random.Random(1).random)
+    contest = Contest(routing, PROMPT_TOKENS, 1008.0)
+    contest.begin(1000.0)
+    assert pass_time(contest, 1000.0, 1) == 1005.0
+    routing.breakers[0].succeeded(1001.0)
+    for asked_at_s in (1010.0, 1020.0):
+        contest = Contest(routing, PROMPT_TOKENS, asked_at_s + 8)
+        assert Ask(0) in contest.begin(asked_at_s)
+        assert Pass(Token("a")) in contest.came(0, Token("a"), asked_at_s + 3)
+        contest.over(asked_at_s + 4)
+
+
 @pytest.mark.parametrize("winner", [1, 2])
 def test_two_that_are_silent_are_not_waited_for_until_the_end(winner: int) -> None:
     contest, _ = question()

@@ -28,6 +28,13 @@ def test_an_endpoint_is_given_up_much_later_than_it_is_hedged() -> None:
         assert patience_s(health) > 1.5 * hedge_delay_s(health)
 
 
+def test_who_says_how_long_it_takes_is_believed_until_it_is_measured() -> None:
+    assert (hedge_delay_s(Health(), 5.0), patience_s(Health(), 5.0)) == (5.0, 5.0)
+    assert hedge_delay_s(of(1.0), 5.0) == hedge_delay_s(of(1.0))
+    assert patience_s(of(1.0), 5.0) == 5.0, "that is never less than was wished"
+    assert patience_s(of(2.0), 5.0) == 8.0
+
+
 def test_one_is_in_hand_from_the_start_and_the_next_is_earned_with_it() -> None:
     budget = HedgeBudget(0.1)
     first = budget.ask(100)
