@@ -14,7 +14,7 @@ from assistant.facts import Fact, FunctionCalled, ItemGivenUp, ReplyBegun, Reply
 from assistant.items import ItemId, Said
 from assistant.reply import Reply, recite
 from assistant.restarting import Restarting
-from assistant.tools.rounds import ReplyEvent, ToolRounds
+from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.trace.recorder import Recorder
 from assistant.turn_events import (
@@ -168,7 +168,7 @@ class Attempts:
         )
         options = replace(wishes.options, traceparent=self.recorder.traceparent(effect.reply))
         if self.engines.tools is None:
-            return self.engines.model.stream(attempt.messages, options)
+            return without_made_up(self.engines.model.stream(attempt.messages, options), options.functions)
         return ToolRounds(
             self.engines.model,
             attempt.messages,

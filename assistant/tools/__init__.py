@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from assistant.tools.names import allowed
 from llm.chat import Function, FunctionCall, Message
 
 
@@ -60,7 +61,8 @@ def offered(tools: Sequence[Function], theirs: Sequence[Function]) -> tuple[Func
 def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
     """Some services name the first call of every answer the same; in a history each needs an id of its own.
 
-    Arguments that are no JSON object become an empty one in the history: services refuse what they cannot read.
+    Arguments that are no JSON object become an empty one in the history, and names that no function may have, others:
+    services refuse what they cannot read.
     """
     taken = {call.call_id for message in before for call in message.calls}
     named = []
@@ -71,7 +73,7 @@ def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Messag
             call_id = f"call_{number}"
         taken.add(call_id)
         arguments = call.arguments if is_object(call.arguments) else "{}"
-        named.append(replace(call, call_id=call_id, arguments=arguments))
+        named.append(replace(call, call_id=call_id, name=allowed(call.name), arguments=arguments))
     return tuple(named)
 
 

@@ -14,6 +14,11 @@ LONGEST = 64
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
+def allowed(name: str) -> str:
+    """A name as services accept it: unchanged where they do."""
+    return _REFUSED.sub("_", name)[:LONGEST]
+
+
 def named(server: str, tools: Iterable[str]) -> dict[str, str]:
     """The name that the model knows to the tool's own, in order of the latter: a server may list them as it likes.
 

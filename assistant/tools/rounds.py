@@ -84,13 +84,15 @@ class ToolRounds:
     written: Callable[[], str]
     remember: Callable[[Used], None]
     waiting: Callable[[float], None]
+    _ours: frozenset[str] = frozenset()
     _used: list[Used] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
     async def stream(self) -> AsyncGenerator[ReplyEvent]:
         """The reply's events, those of all rounds. Raises LlmError; whatever was yielded before stays valid."""
         functions = offered(self.tools.functions, self.options.functions)
-        ours = {function.name for function in functions}
+        self._ours = frozenset(function.name for function in functions)
+        theirs = {function.name for function in self.options.functions}
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
             others = False
@@ -98,8 +100,8 @@ class ToolRounds:
             asked = (*self.messages, *answer_messages(self.written(), tuple(self._used))) if number else self.messages
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
-                    if isinstance(event, FunctionCall) and event.name in ours:
-                        calls.append(event)
+                    if isinstance(event, FunctionCall) and event.name not in theirs:
+                        calls.append(event)  # also what was made up: the model is told that there is no such tool
                     elif isinstance(event, Finished):
                         self._finished.append(event)
                     else:
@@ -161,9 +163,12 @@ class ToolRounds:
         output = shortened(output, self.settings.max_result_chars)
         self._used.append(replace(used, output=output))
         self.remember(self._used[-1])
-        return ToolWait(call.name, began_s, loop.time(), outcome, len(output))
+        name = call.name if call.name in self._ours else "unknown"  # what was made up may be words
+        return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
     async def _call(self, call: FunctionCall, number: int) -> str:
+        if call.name not in self._ours:
+            raise ToolError("there is no tool of that name")
         if number >= MOST_CALLS:
             raise ToolError(f"not done: at most {MOST_CALLS} calls at a time; call it again if it is needed")
         arguments = call.arguments or "{}"
@@ -187,6 +192,17 @@ class ToolRounds:
             yield
         finally:
             tick.cancel()
+
+
+async def without_made_up(
+    events: AsyncGenerator[ChatEvent], functions: Sequence[Function]
+) -> AsyncGenerator[ReplyEvent]:
+    """An answer without calls of what was not offered: a client would be asked for what it does not have."""
+    offered_names = {function.name for function in functions}
+    async with aclosing(events):
+        async for event in events:
+            if not isinstance(event, FunctionCall) or event.name in offered_names:
+                yield event
 
 
 def summed(rounds: Sequence[Finished]) -> Finished:

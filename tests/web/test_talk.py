@@ -631,6 +631,7 @@ def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
 
 def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end() -> None:
     async def scene(stage: Stage) -> None:
+        await stage.update(tools=[LAMP_TOOL])
         await stage.types("lamp please")
         await stage.send("response.create")
         await stage.until("response.done")

@@ -12,6 +12,7 @@ from assistant.conversation import Conversation
 from assistant.engines import SessionSettings
 from assistant.facts import FunctionCalled, ReplyCut, ReplySent
 from assistant.items import Answered, Called
+from assistant.reply import NOTHING_CAME
 from assistant.tools import ToolSettings
 from assistant.tools.rounds import MOST_CALLS, summed
 from assistant.turn_events import ReplyId
@@ -286,6 +287,27 @@ def test_a_model_that_never_stops_calling_is_stopped() -> None:
     assert "tools.max_rounds" in performance.records[0].error
     assert performance.units == ["I looked several things up and came to no answer."]
     tool_messages(performance.conversation)
+
+
+def test_a_tool_that_was_made_up_is_said_to_be_none() -> None:
+    model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls("get weather()", "{}"))
+    tools = ScriptedTools()
+    performance = rehearsal(model, tools).perform()
+    assert performance.units == ["Sorry."]
+    assert tools.called == []
+    assert performance.told(FunctionCalled) == []
+    called, returned = model.asked[-1][-2:]
+    assert called.calls[0].name == "get_weather__"  # services refuse other signs, also in a history
+    assert returned.content == "error: there is no tool of that name"
+    assert "get weather" not in performance.records[0].to_json()
+
+
+def test_where_nothing_was_offered_a_call_is_no_answer() -> None:
+    piece = Rehearsal(ASKS, 9000, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    piece.model = calling(lambda _messages, _options: calls("home_weather", "{}"))
+    performance = piece.perform()
+    assert performance.told(FunctionCalled) == []
+    assert performance.units == [NOTHING_CAME]
 
 
 # A client's own functions
