@@ -8,6 +8,7 @@ from llm.errors import LlmBroken, LlmError, LlmFiltered
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
 from llm.refusal import SPOKEN_FILTER, shown
 from llm.surrogates import Surrogates
+from llm.thoughts import Habit, Thoughts
 
 Said = Token | Calling | FunctionCall | Finished
 
@@ -27,14 +28,17 @@ class Answer:
     """Keeps the books of one answer.
 
     Attributes:
-        begun: Text or a call came.
+        begun: Text that is to be heard came, or a call.
+        came: Some text came, if only thoughts.
         reason: The service's word for the end, once it is known, else "".
         over: Finished was said.
         prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, habit: Habit | None = None) -> None:
+        """`habit`: of its model, where something is known of it."""
         self.begun = False
+        self.came = False
         self.reason = ""
         self.over = False
         self.prompt_tokens: int | None = None
@@ -43,14 +47,15 @@ class Answer:
         self._endpoint = endpoint
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
+        self._thoughts = Thoughts(habit or Habit())
         self._calls: dict[int, _Call] = {}
 
     def say(self, text: str) -> Iterator[Token]:
         """Some more text. Raises LlmBroken where it is more than any answer has."""
         if text and (whole := self._surrogates.whole(text)):
             self._spend(len(whole))
-            self.begun = True
-            yield Token(whole)
+            self.came = True
+            yield from self._heard(self._thoughts.heard(whole))
 
     def call(self, index: int, call_id: str, name: str) -> Iterator[Calling]:
         """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
@@ -76,12 +81,13 @@ class Answer:
             text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
-    def finish(self) -> Iterator[FunctionCall | Finished]:
+    def finish(self) -> Iterator[Token | FunctionCall | Finished]:
         """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""
         if self.over:
             return
         if not self.reason:
             raise self.broken("ended its answer without an end mark: see the model's log")
+        yield from self._heard(self._thoughts.rest(cut=self.reason in _TOO_LONG))
         if not self.begun:
             remedy = "raise max_tokens, or ask for less" if self.reason in _TOO_LONG else "see the model's log"
             raise self.broken(f"ended without a word ({self.reason}): {remedy}")
@@ -94,6 +100,11 @@ class Answer:
         """The error for what is no answer."""
         spoken = SPOKEN_TORN if self.begun else SPOKEN_EMPTY
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
+
+    def _heard(self, text: str) -> Iterator[Token]:
+        if text:
+            self.begun = True
+            yield Token(text)
 
     def _spend(self, chars: int) -> None:
         self._chars_left -= chars

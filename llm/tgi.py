@@ -14,6 +14,7 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.paced import Arriving, Reading, paced
 from llm.tgi_stream import TgiStream
+from llm.thoughts import habit_of
 
 ROUTE = "/generate_stream"
 
@@ -108,8 +109,9 @@ class TgiChat:
         }
         if options.max_tokens is not None:
             parameters["max_new_tokens"] = options.max_tokens
-        fields = {"inputs": self._template.prompt(messages, now=now, bos=self._bos), "parameters": parameters}
-        reading = TgiStream(self.name, stops=self._template.stops, private=private)
+        prompt = self._template.prompt(messages, now=now, bos=self._bos)
+        fields = {"inputs": prompt, "parameters": parameters}
+        reading = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
         return self._service.post(ROUTE, fields, options, private), reading
 
 

@@ -10,15 +10,18 @@ from collections.abc import Iterator, Sequence
 
 from llm.chat import ChatEvent
 from llm.stops import Stopping
+from llm.thoughts import Habit
 from llm.token_stream import TokenStream
 
 
 class TgiStream:
     """The meaning of one response body, without special tokens and up to the first stop sequence."""
 
-    def __init__(self, endpoint: str, *, stops: Sequence[str] = (), private: Sequence[str] = ()) -> None:
-        """`private`: texts that no error may quote."""
-        lines = TokenStream(endpoint, private=private, suspect="any proxy before it")
+    def __init__(
+        self, endpoint: str, *, stops: Sequence[str] = (), private: Sequence[str] = (), habit: Habit | None = None
+    ) -> None:
+        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)
         self._reading = Stopping(endpoint, lines, stops)
 
     @property

@@ -52,6 +52,12 @@ def begins_unmarked(model: str) -> bool:
     return _ALWAYS_UNMARKED.search(model) is not None
 
 
+def habit_of(prompt: str) -> Habit:
+    """Where a prompt ends with the first mark, thoughts follow it."""
+    said = prompt.rstrip().lower()
+    return Habit(begins_unmarked=any(said.endswith(mark.lower()) for mark, end in _MARKS.items() if "/" in end))
+
+
 class Thoughts:
     """Of one answer.
 

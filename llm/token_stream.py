@@ -12,17 +12,27 @@ from llm.answer import Answer, Said
 from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, quoted, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.thoughts import Habit
 
 
 class TokenStream:
     """The meaning of one response body."""
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), suspect: str = "its payload") -> None:
-        """`private`: texts that no error may quote; `suspect`: what to check where the lines are none of these."""
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        private: Sequence[str] = (),
+        suspect: str = "its payload",
+        habit: Habit | None = None,
+    ) -> None:
+        """`private`: texts that no error may quote; `suspect`: what to check where the lines are none of these;
+        `habit`: of the model, where something is known of it.
+        """
         self._endpoint = endpoint
         self._private = private
         self._suspect = suspect
-        self._answer = Answer(endpoint)
+        self._answer = Answer(endpoint, habit)
         self._sse = SseReader()
         self._ends_with_body = False
         self._ending = False
@@ -73,7 +83,7 @@ class TokenStream:
             for text in outputs if isinstance(outputs, list) else [outputs]:
                 yield from self._answer.say(self._text(text))
         if isinstance(whole, str):
-            if not self._answer.begun:  # a server that does not stream says all at once
+            if not self._answer.came:  # a server that does not stream says all at once
                 yield from self._answer.say(whole)
             yield from self._last(token, line.get("details"))
 

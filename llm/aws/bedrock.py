@@ -14,6 +14,7 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import refuse_functions
 from llm.stops import Stopping
+from llm.thoughts import habit_of
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
@@ -108,10 +109,11 @@ class BedrockChat:
             why = "Llama by api invoke takes no functions: use api converse, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
-        answer = Answer(self.name)
+        prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
+        answer = Answer(self.name, habit_of(prompt or ""))
         meaning = self._meaning(answer, options, private)
         stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
-        fields = merged(self._fields(messages, options), self._parameters)
+        fields = merged(self._fields(messages, prompt, options), self._parameters)
         arriving = self._service.post(self._route, fields, options, private, self._headers)
         return arriving, Stopping(self.name, stream, self._stops, waiting=False)
 
@@ -124,11 +126,11 @@ class BedrockChat:
             case _:
                 return Converse(answer, may_call=options.choice != "none")
 
-    def _fields(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
+    def _fields(self, messages: Sequence[Message], prompt: str | None, options: ChatOptions) -> JsonObject:
         if self._family == "anthropic":
             return anthropic_body(messages, options, self._fixed)
-        if self._prompt is not None and self._family == "llama":
-            return llama_body(self._prompt(messages), options, self._fixed)
+        if prompt is not None:
+            return llama_body(prompt, options, self._fixed)
         return converse_body(messages, options, self._fixed)
 
 

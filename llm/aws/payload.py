@@ -14,23 +14,24 @@ from llm.chat import ChatEvent
 from llm.openai_stream import OpenAIStream
 from llm.paced import Reading
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.thoughts import Habit
 from llm.token_stream import TokenStream
 
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
 PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 
-def reading_of(payload: Payload, endpoint: str, private: Sequence[str]) -> Reading:
-    """What reads one answer in a format."""
+def reading_of(payload: Payload, endpoint: str, private: Sequence[str], habit: Habit | None = None) -> Reading:
+    """What reads one answer in a format; `habit` of the model."""
     match payload:
         case "auto":
-            return DetectedStream(endpoint, private=private)
+            return DetectedStream(endpoint, private=private, habit=habit)
         case "lmi-chat":
-            return OpenAIStream(endpoint, private=private)
+            return OpenAIStream(endpoint, private=private, habit=habit)
         case "djl-0.25":
-            return GeneratedTextStream(endpoint, private=private)
+            return GeneratedTextStream(endpoint, private=private, habit=habit)
         case "tgi" | "lmi-jsonlines" | "lmi-sse":
-            return TokenStream(endpoint, private=private)
+            return TokenStream(endpoint, private=private, habit=habit)
 
 
 class DetectedStream:
@@ -39,10 +40,11 @@ class DetectedStream:
     Nothing is lost by waiting: no format says a word before that.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = ()) -> None:
-        """`private`: texts that no error may quote."""
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: Habit | None = None) -> None:
+        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         self._endpoint = endpoint
         self._private = private
+        self._habit = habit
         self._held = b""
         self._scout = SseReader()
         self._reading: Reading | None = None
@@ -63,20 +65,20 @@ class DetectedStream:
     def end(self) -> Iterator[ChatEvent]:
         """The body is over. Raises LlmError where it was cut short, or is in no known format."""
         if self._reading is None:
-            self._reading = self._by_line(self._scout.end()) or TokenStream(self._endpoint, private=self._private)
+            self._reading = self._by_line(self._scout.end()) or self._of(TokenStream)
             yield from self._reading.feed(self._held)
         yield from self._reading.end()
 
     def _detected(self, data: bytes) -> Reading | None:
         if HEAD.match(self._held):
-            return GeneratedTextStream(self._endpoint, private=self._private)
+            return self._of(GeneratedTextStream)
         return self._by_line(self._scout.feed(data))
 
     def _by_line(self, events: Iterator[Event]) -> Reading | None:
         try:
             first = next(iter(list(events)), None)
         except StreamFormatError:
-            return TokenStream(self._endpoint, private=self._private)  # says what is wrong
+            return self._of(TokenStream)  # says what is wrong
         if first is None:
             return None
         try:
@@ -84,5 +86,7 @@ class DetectedStream:
         except (ValueError, RecursionError):
             line = None
         is_chat = isinstance(line, dict) and ("choices" in line or str(line.get("object")).startswith("chat."))
-        kind = OpenAIStream if is_chat else TokenStream
-        return kind(self._endpoint, private=self._private)
+        return self._of(OpenAIStream if is_chat else TokenStream)
+
+    def _of(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> Reading:
+        return kind(self._endpoint, private=self._private, habit=self._habit)

@@ -13,6 +13,7 @@ from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.paced import Arriving, Reading, paced
 from llm.refusal import refuse_functions
 from llm.stops import Stopping
+from llm.thoughts import Habit, habit_of
 
 OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
 OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
@@ -63,6 +64,7 @@ class SageMakerChat:
         self._model = model
         self._payload = payload
         self._prompt = prompt
+        self._habit = Habit()
         self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
@@ -98,14 +100,17 @@ class SageMakerChat:
             why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
-        inner = reading_of(self._payload, self.name, private)
+        prompt = None if self._prompt is None else self._prompt(messages)
+        habit = self._habit if prompt is None else habit_of(prompt)
+        inner = reading_of(self._payload, self.name, private, habit)
         stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
-        arriving = self._service.post(self._route, self._request(messages, options), options, private, self._headers)
+        request = self._request(messages, prompt, options)
+        arriving = self._service.post(self._route, request, options, private, self._headers)
         return arriving, Stopping(self.name, stream, self._stops, waiting=False)
 
-    def _request(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
+    def _request(self, messages: Sequence[Message], prompt: str | None, options: ChatOptions) -> JsonObject:
         sampling: JsonObject = {} if self._temperature is None else {"temperature": self._temperature}
-        if self._prompt is not None:
+        if prompt is not None:
             # Details tell why it ended; without them an answer that was cut looks like any other.
             fixed: JsonObject = {"details": True, "return_full_text": False, **sampling}
             if self._max_tokens is not None:
@@ -113,7 +118,7 @@ class SageMakerChat:
             parameters = merged(fixed, self._parameters)
             if options.max_tokens is not None:
                 parameters["max_new_tokens"] = options.max_tokens
-            return {"inputs": self._prompt(messages), "parameters": parameters, "stream": True}
+            return {"inputs": prompt, "parameters": parameters, "stream": True}
         if self._max_tokens is not None:
             sampling["max_tokens"] = self._max_tokens
         return {

@@ -15,6 +15,7 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.paced import Arriving, Reading, paced
 from llm.stops import Stopping
+from llm.thoughts import habit_of
 from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
 
 WARM_ROUTE = "/v2/health/ready"
@@ -153,7 +154,8 @@ class TritonChat:
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         private = self._service.private(messages)
         echo = prompt if self._echo else ""
-        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private)
+        habit = habit_of(prompt)
+        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
         arriving = self._service.post(self._route, self._fields(prompt, options), options, private)
         return arriving, Stopping(self.name, reading, self._template.stops, waiting=False)
 

@@ -14,6 +14,7 @@ from llm.answer import Answer, Said
 from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.thoughts import Habit
 
 TEXT_OUTPUT = "text_output"
 
@@ -25,18 +26,25 @@ class TritonStream:
     """The meaning of one response body."""
 
     def __init__(
-        self, endpoint: str, *, text_output: str = TEXT_OUTPUT, echo: str = "", private: Sequence[str] = ()
+        self,
+        endpoint: str,
+        *,
+        text_output: str = TEXT_OUTPUT,
+        echo: str = "",
+        private: Sequence[str] = (),
+        habit: Habit | None = None,
     ) -> None:
         """`text_output`: the name of the output with the text; `private`: texts that no error may quote.
 
         `echo`: the prompt, where the backend says it again before the answer: it is left out. An answer that does not
-        begin with it is broken, for what of it is an answer cannot be told.
+        begin with it is broken, for what of it is an answer cannot be told. `habit`: of the model, where something is
+        known of it.
         """
         self._endpoint = endpoint
         self._text_output = text_output
         self._echo_left = echo
         self._private = private
-        self._answer = Answer(endpoint)
+        self._answer = Answer(endpoint, habit)
         self._sse = SseReader()
         self._ending = False
 

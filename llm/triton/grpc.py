@@ -15,6 +15,7 @@ from llm.http.stream import CONNECT_TIMEOUT_S
 from llm.paced import Arriving, Pace, Reading, paced
 from llm.refusal import refuse_functions
 from llm.stops import Stopping
+from llm.thoughts import habit_of
 from llm.triton.grpc_channel import GrpcChannel
 from llm.triton.kserve_messages import (
     SERVER_READY,
@@ -160,10 +161,16 @@ class TritonGrpcChat:
         refuse_functions(self.name, options, why)
         private = (*texts_of(messages), *self._secrets)
         request_id = f"repartee-{self._run}-{next(self._requests)}"
+        prompt = self._prompt(messages)
         stream = KserveStream(
-            self.name, where=self._channel.where, model=self._model, request_id=request_id, private=private
+            self.name,
+            where=self._channel.where,
+            model=self._model,
+            request_id=request_id,
+            private=private,
+            habit=habit_of(prompt),
         )
-        inputs = self._inputs(self._prompt(messages), options.max_tokens)
+        inputs = self._inputs(prompt, options.max_tokens)
         request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)
         metadata = (STATUS_CODES, *options.headers.items())
         arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from llm.chat import Finished, Token
 from llm.errors import LlmBroken
 from llm.openai_stream import DONE_REASON, MAX_ANSWER_CHARS, SPOKEN_EMPTY, SPOKEN_TORN
+from llm.thoughts import Habit, Thoughts
 from llm.triton.grpc_failure import failed_in_stream
 from llm.triton.kserve_messages import KserveFormatError, Response, response_of
 
@@ -31,8 +32,17 @@ class KserveStream:
         finishing: The service gave its finish_reason; only the mark of the end can follow.
     """
 
-    def __init__(self, endpoint: str, *, where: str, model: str, request_id: str, private: Sequence[str] = ()) -> None:
-        """`private`: texts that no error may quote."""
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        where: str,
+        model: str,
+        request_id: str,
+        private: Sequence[str] = (),
+        habit: Habit | None = None,
+    ) -> None:
+        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         self.begun = False
         self.finishing = False
         self._endpoint = endpoint
@@ -46,6 +56,7 @@ class KserveStream:
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
+        self._thoughts = Thoughts(habit or Habit())
         self._marks = False
         self._over = False
 
@@ -89,6 +100,10 @@ class KserveStream:
             self._chars_left -= len(text)
             if self._chars_left < 0:
                 raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            yield from self._heard(self._thoughts.heard(text))
+
+    def _heard(self, text: str) -> Iterator[Token]:
+        if text:
             self.begun = True
             yield Token(text)
 
@@ -106,6 +121,7 @@ class KserveStream:
 
     def _finish(self) -> Iterator[Token | Finished]:
         yield from self._tokens(b"", last=True)
+        yield from self._heard(self._thoughts.rest(cut=self._reason == "length"))
         if not self.begun:
             remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
             raise self._broken(f"ended without a word: {remedy}", SPOKEN_EMPTY)

@@ -11,7 +11,7 @@ import grpc_server
 import llm_server
 import pytest
 from aws_server import own_environment, serving_aws
-from endpoint_services import ALL_KINDS, table_of
+from endpoint_services import ALL_KINDS, serving_kind, table_of
 from generate_events import error, last, output, token
 from grpc_server import Hang, Part
 from llm_server import DONE, HEAD, HELLO, LAST_CHUNK, Script, Wait, chunk
@@ -247,3 +247,31 @@ def test_a_cancelled_answer_closes(kind: EndpointKind) -> None:
 
     assert CELLS[kind]["a cancelled answer closes"] == ("the call alone" if kind == "grpc" else "the connection")
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_thoughts_are_heard_of_no_kind(kind: EndpointKind) -> None:
+    assert words(kind, "<think>", "Hm.", "</think>", "\nHi.") == "Hi."
+
+
+THINKER = "{% for message in messages %}{{ message.content }}\n{% endfor %}<|im_start|>assistant\n<think>\n"
+
+
+@pytest.mark.parametrize("kind", ["tgi", "triton", "grpc", "sagemaker"])
+def test_a_template_that_says_the_first_mark_is_believed(kind: EndpointKind, tmp_path: Path) -> None:
+    (tmp_path / "thinker.jinja").write_text(THINKER, encoding="utf-8")
+    assert words(kind, "Hm.", "</think>", "\nHi.", template="thinker.jinja") == "Hi."
+
+
+def words(kind: EndpointKind, *texts: str, template: str = "") -> str:
+    """What is heard of an answer."""
+
+    async def scene() -> str:
+        async with serving_kind(kind, *texts) as service:
+            table = service.table
+            if template:
+                table = table.replace('template = "chatml"\n', "") + f'template = "{template}"\n'
+            async with client(table) as model, aclosing(model.stream(HELLO)) as events:
+                return "".join([event.text async for event in events if isinstance(event, Token)])
+
+    return asyncio.run(scene())

@@ -47,6 +47,16 @@ def test_answer() -> None:
     assert read(token("Hi"), token("."), last()) == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
+def test_thoughts_are_not_said() -> None:
+    thought = token("<th"), token("ink>"), token("Hm."), token("</think>"), token("\n\n")
+    assert read(*thought, token("Hi"), last()) == [Token("Hi"), Finished("eos_token", 12, 3)]
+    assert "without a word (length)" in str(failure(*thought[:3], last("", reason="length")))
+    assert [event for event in read(token("<"), last(" 4", special=False)) if isinstance(event, Token)] == [
+        Token("< 4")
+    ]
+    assert read(token("analysis"), last()) == [Token("analysis"), Finished("eos_token", 12, 3)], "and is not said twice"
+
+
 def test_last_token_may_be_a_word() -> None:
     body = token("Hi") + last(" there", special=False, reason="length")
     assert read(body) == [Token("Hi"), Token(" there"), Finished("length", 12, 3)]

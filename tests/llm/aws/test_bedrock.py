@@ -407,6 +407,13 @@ def test_keys_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "Everest" not in caplog.text
 
 
+def test_a_prompt_that_ends_with_the_first_mark_is_followed_by_thoughts() -> None:
+    pieces = [wrapped(generation=text, stop_reason=None) for text in ("Hm.", "</think>", "Mount.")]
+    last = wrapped(generation="", stop_reason="stop")
+    heard, _, _ = asked(answer(*pieces, last), model=LLAMA, api="invoke", prompt=lambda _: "Hello<think>\n")
+    assert [event for event in heard if isinstance(event, Token)] == [Token("Mount.")]
+
+
 def test_an_answer_to_a_prompt_ends_at_a_stop() -> None:
     pieces = [wrapped(generation=text, stop_reason=None) for text in ("Mount.", "<|eot", "_id|>And then?")]
     heard, body, _ = asked(answer(*pieces), model=LLAMA, api="invoke", prompt=lambda _: "Hello", stops=("<|eot_id|>",))

@@ -34,6 +34,7 @@ def text_of(events: list[ChatEvent]) -> str:
 
 @given(text=some.text(min_size=1), cuts=some.lists(some.integers(0, 60), max_size=6))
 def test_any_cutting_gives_the_same_text(text: str, cuts: list[int]) -> None:
+    text = f".{text}"  # so that it does not begin with thoughts
     data = text.encode()
     borders = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     parts = [Part(data[start:end]) for start, end in pairwise(borders)]
@@ -44,6 +45,12 @@ def test_any_cutting_gives_the_same_text(text: str, cuts: list[int]) -> None:
 
 def test_the_last_words_may_carry_the_mark() -> None:
     assert heard(Part(b"Hi"), Part(b"!", final=True)) == [Token("Hi"), Token("!"), Finished("done")]
+
+
+def test_thoughts_are_not_said() -> None:
+    parts = [Part(b"<think>Hm."), Part(b"</think>"), Part(b"\nHi")]
+    assert heard(*parts, LAST) == [Token("Hi"), Finished("done")]
+    assert heard(Part(b"<"), LAST) == [Token("<"), Finished("done")]
 
 
 def test_nothing_after_the_mark() -> None:
