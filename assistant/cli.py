@@ -63,17 +63,18 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     from rich.console import Console
 
     from assistant.config.loading import load_settings
+    from assistant.config.sources import Option
     from assistant.demo import demo as run_demo
 
-    engines = [f"{stage}.engine={name}" for stage, name in (("stt", stt), ("tts", tts)) if name is not None]
-    loaded = load_settings(config, os.environ, [*engines, *(overrides or [])])
+    engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
+    loaded = load_settings(config, os.environ, overrides or [], engines)
     asyncio.run(run_demo(wav, out, loaded, os.environ, Console(highlight=False), llm=llm))
 
 
 @app.command()
 def serve(  # noqa: PLR0917 - each is an option of the command
     host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
-    port: Annotated[int | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
+    port: Annotated[str | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Let other machines connect although REPARTEE_TOKEN is not set.")
     ] = False,
@@ -85,6 +86,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     from rich.console import Console
 
     from assistant.config.loading import load_settings
+    from assistant.config.sources import Option
     from assistant.endpoints.local_search import chosen
     from web.serve import serve as run_server
 
@@ -92,8 +94,8 @@ def serve(  # noqa: PLR0917 - each is an option of the command
         console = Console(highlight=False)
         await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
 
-    address = [f"server.{name}={value}" for name, value in (("host", host), ("port", port)) if value is not None]
-    loaded = load_settings(config, os.environ, [*(overrides or []), *address])
+    address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
+    loaded = load_settings(config, os.environ, overrides or [], address)
     asyncio.run(run())
 
 
@@ -130,10 +132,15 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     from rich.console import Console
 
     from assistant.config.loading import ConfigError, load_settings
+    from assistant.config.sources import Option
 
-    short = {"talk.mode": mode, "audio.input": audio_in, "audio.output": audio_out, "audio.echo": echo}
-    given = [f"{key}={value}" for key, value in short.items() if value is not None]
-    loaded = load_settings(config, os.environ, [*(overrides or []), *given])
+    given = [
+        Option("--mode", "talk.mode", mode),
+        Option("--input", "audio.input", audio_in),
+        Option("--output", "audio.output", audio_out),
+        Option("--echo", "audio.echo", echo),
+    ]
+    loaded = load_settings(config, os.environ, overrides or [], given)
     console = Console(highlight=False)
     if name is not None and not resume:
         raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])

@@ -1,4 +1,4 @@
-"""Where settings come from, lowest first: defaults, config.toml, REPARTEE_ variables, --set flags."""
+"""Where settings come from, lowest first: defaults, config.toml, REPARTEE_ variables, --set flags, other options."""
 
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,10 @@ from assistant.config.sources import (
     TOOL_SERVERS,
     Findings,
     Given,
+    Option,
     from_environment,
     from_file,
+    from_options,
     from_overrides,
     unknown_variables,
 )
@@ -51,7 +53,7 @@ class Loaded:
     Attributes:
         settings: Checked.
         origin: Dotted key to where its value comes from: "default", "config.toml:12",
-            "environment REPARTEE_TURN_PROFILE" or "--set"; the endpoints together are "llm.endpoints", the
+            "environment REPARTEE_TURN_PROFILE", "--set" or "--stt"; the endpoints together are "llm.endpoints", the
             servers of tools "tools.servers".
         file: The file that was read, if any.
         keys_at_hand: Those of the variables that endpoints and tool servers name that are set and not empty.
@@ -72,13 +74,16 @@ class ConfigRow:
     origin: str
 
 
-def load_settings(config: Path | None, environ: Mapping[str, str], overrides: Sequence[str]) -> Loaded:
+def load_settings(
+    config: Path | None, environ: Mapping[str, str], overrides: Sequence[str], options: Sequence[Option] = ()
+) -> Loaded:
     """The settings from all sources.
 
     Args:
         config: The file asked for; None: config.toml in the working directory, else the project's own.
         environ: Environment variables.
         overrides: Each "section.key=value"; later ones win.
+        options: Those of the command that are short for one of these.
 
     Raises:
         ConfigError: A source cannot be read, or says something that is not allowed.
@@ -89,6 +94,7 @@ def load_settings(config: Path | None, environ: Mapping[str, str], overrides: Se
         given += _sound(from_file(file))
     given += _sound(from_environment(environ))
     given += _sound(from_overrides(overrides))
+    given += _sound(from_options(options))
     settings = _merged(given)
     key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}

@@ -19,6 +19,9 @@ Profile = Literal["eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
 SttEngine = Literal["auto", "faster-whisper", "pocketsphinx"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
+ComputeType = Literal[
+    "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
+]
 EncoderWindow = Literal["adaptive", "full", "dynamic"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
@@ -141,12 +144,7 @@ class SttSection(Section):
     ] = "base.en"
     device: Annotated[WhisperDevice, About("Where faster-whisper computes; auto: on CUDA where there is one.")] = "auto"
     compute_type: Annotated[
-        str,
-        About(
-            "How it computes: int8, float16, int8_float16 ...; auto: int8 on a CPU, float16 on CUDA.",
-            pattern=r"[a-z0-9_]+",
-            form="a compute type of CTranslate2, or auto",
-        ),
+        ComputeType, About("How it computes, as far as the device can; auto: int8 on a CPU, float16 on CUDA.")
     ] = "auto"
     threads: Annotated[
         int,

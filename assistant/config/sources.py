@@ -59,6 +59,21 @@ class Given:
     value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command that is short for a key.
+
+    Attributes:
+        flag: As it is typed: "--stt".
+        key: Dotted.
+        text: What was given; None: nothing.
+    """
+
+    flag: str
+    key: str
+    text: str | None
+
+
 @dataclass(slots=True)
 class Findings:
     """What a source gives, and what is wrong with it: one line each, for the user, without secrets."""
@@ -94,6 +109,19 @@ def from_overrides(overrides: Sequence[str]) -> Findings:
             found.problems.append(f"--set {dotted}: {unknown(dotted, _EVERY_KEY)}")
         else:
             _read(dotted, text, "--set", f"--set {dotted}", found)
+    return found
+
+
+def from_options(options: Iterable[Option]) -> Findings:
+    """What options set that are short for a key; what is wrong is told of the option, which is what was typed."""
+    found = Findings()
+    for option in options:
+        if option.text is None:
+            continue
+        try:
+            found.given.append(Given(option.key, option.flag, KEYS[option.key].read(option.text)))
+        except ValueError as error:
+            found.problems.append(f"{option.flag} {shown(option.text)}: {error}")
     return found
 
 

@@ -60,7 +60,8 @@ def choose(settings: Settings, llm: str | None, found: Sequence[FoundServer], po
             return Choice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
     names = [endpoint.name for endpoint in endpoints]
     known = ", ".join([*names, *RESERVED])
-    raise ConfigError([f'--llm "{llm}": {unknown(llm, [*names, *RESERVED], "no such endpoint")} (known: {known})'])
+    add = "" if names else "; `repartee endpoints add` writes one into config.toml"
+    raise ConfigError([f'--llm "{llm}": {unknown(llm, [*names, *RESERVED], "no such endpoint")} (known: {known}){add}'])
 
 
 def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:

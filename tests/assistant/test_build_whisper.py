@@ -2,11 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from ctranslate2.models import Whisper
 from synthetic_whisper import loud, scripted_whisper, seconds_of
 
 from assistant.config.loading import load_settings
+from assistant.config.settings import ComputeType
 from assistant.engines import Engines
 from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError
@@ -22,6 +25,13 @@ async def heard(engines: Engines, words: int) -> str:
     text = (await hearing.words()).text
     hearing.close()
     return text
+
+
+@pytest.mark.parametrize("name", [*get_args(ComputeType)[1:], "float3"])
+def test_the_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> None:
+    with pytest.raises((RuntimeError, ValueError)) as refused:
+        Whisper(str(tmp_path), compute_type=name)
+    assert ("Invalid compute type" in str(refused.value)) == (name == "float3")
 
 
 @pytest.mark.slow

@@ -49,6 +49,13 @@ def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
         (("config", "--config", "missing.toml"), "missing.toml"),
         (("demo", "--wav", "missing.wav"), "missing.wav does not exist"),
         (("talk", "20260101"), "talk --resume 20260101"),
+        (("demo", "--stt", "nope"), '--stt "nope": must be "auto", "faster-whisper" or "pocketsphinx"'),
+        (("demo", "--tts", "nope"), '--tts "nope": must be "auto", "piper" or "espeak-ng"'),
+        (("serve", "--host", "a b"), '--host "a b": must be a host name'),
+        (("serve", "--port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
+        (("serve", "--port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
+        (("talk", "--mode", "nope"), '--mode "nope": must be "open", "push-to-talk" or "wake"'),
+        (("talk", "--echo", "nope"), '--echo "nope": must be "auto", "cancel", "headphones" or "half-duplex"'),
     ],
 )
 def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import ConfigError, ConfigRow, Loaded, load_settings, render_effective
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, LlmSection, Settings, TurnSection
+from assistant.config.sources import Option
 from assistant.config.toml_lines import lines_of_keys
 
 
@@ -134,6 +135,13 @@ def test_each_source_goes_before_the_one_below() -> None:
     assert [found.origin[key] for key in keys] == ["--set", environment, "given.toml:4", "default"]
 
 
+def test_an_option_that_is_short_for_a_key_goes_before_all() -> None:
+    options = [Option("--stt", "stt.engine", "pocketsphinx"), Option("--tts", "tts.engine", None)]
+    found = load_settings(None, {}, ["stt.engine=faster-whisper", "tts.engine=espeak-ng"], options)
+    assert (found.settings.stt.engine, found.origin["stt.engine"]) == ("pocketsphinx", "--stt")
+    assert (found.settings.tts.engine, found.origin["tts.engine"]) == ("espeak-ng", "--set")
+
+
 def test_flags_and_variables_read_every_type() -> None:
     found = loaded(
         "",
@@ -236,6 +244,11 @@ def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
             ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
             "given.toml:1: llm.endpoints[0]: url must be an address with a host and, if any, a port from 1 to 65535",
         ),
+        (
+            "[stt]\ncompute_type = 'float3'",
+            'given.toml:2: stt.compute_type = "float3": must be "auto", "int8", "int8_float32", "int8_float16", '
+            '"int8_bfloat16", "int16", "float16", "bfloat16" or "float32"',
+        ),
         ("[turn]\n'a\\nb' = 3", "given.toml: turn.a\\nb: no such setting"),
         ('[turn]\n"a\\nb" = 3', "given.toml: turn.a b: no such setting"),
     ],
@@ -335,6 +348,20 @@ def test_what_is_wrong_in_the_environment_is_one_line(environ: Mapping[str, str]
 def test_what_is_wrong_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
     (problem,) = problems("", {}, [flag])
     assert line is None or problem == line
+
+
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto", "faster-whisper" or "pocketsphinx"'),
+        (Option("--port", "server.port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
+        (Option("--port", "server.port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_told_of_the_option(option: Option, line: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_settings(None, {}, (), [option])
+    assert refused.value.problems == (line,)
 
 
 def test_sections_refuse_bad_values_however_made() -> None:

@@ -73,7 +73,11 @@ def test_skills_take_none() -> None:
     ("settings", "llm", "said"),
     [
         (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? (known: near, far, auto, skills)'),
-        (DEFAULTS, "near", '--llm "near": no such endpoint (known: auto, skills)'),
+        (
+            DEFAULTS,
+            "near",
+            '--llm "near": no such endpoint (known: auto, skills); `repartee endpoints add` writes one into config',
+        ),
         (DEFAULTS, "", '--llm "": no such endpoint (known: auto, skills)'),
         (WITHOUT_SKILLS, "skills", "--llm: no language model would answer, and skills.enabled is false"),
         (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
