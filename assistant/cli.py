@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_group
 
 from assistant.cli_options import Config, Llm, Overrides, with_home
 from assistant.endpoints.cli import endpoints
@@ -102,7 +104,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 @app.command()
 def talk(  # noqa: PLR0917 - each is an option of the command
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="With --resume: which; the beginning of its name will do.")
+        str | None, typer.Argument(metavar="NAME", help="With --resume: which; the beginning of its name will do.")
     ] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
@@ -268,12 +270,29 @@ def _run() -> None:
     # Inside an except* block an exit would itself become part of a group: so it is taken after it.
     message, code = "", 0
     try:
-        app()
+        _program()()
     except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
         message, code = f"repartee: {_first(errors)}\n", 2
     if code:
         sys.stderr.write(message)
         sys.exit(code)
+
+
+def _program() -> TyperGroup:
+    """What `app` describes, without the Python types that Typer shows of flags and arguments ("--json <bool>")."""
+    program = get_group(app)
+    _without_types(program)
+    return program
+
+
+def _without_types(command: object) -> None:
+    assert isinstance(command, TyperCommand | TyperGroup)
+    for parameter in command.get_params(typer.Context(command)):
+        if not isinstance(parameter, TyperOption) or parameter.is_flag:
+            vars(parameter)["display_type_rich"] = lambda ctx: None  # in place of the method
+    if isinstance(command, TyperGroup):
+        for one in command.commands.values():
+            _without_types(one)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

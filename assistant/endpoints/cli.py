@@ -57,9 +57,15 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
 
 @endpoints.command(name="add")
 def add_endpoint(  # noqa: PLR0917 - each is an option of the command
-    name: Annotated[str | None, typer.Argument(help="What to call it; or which of the servers on localhost.")] = None,
-    url: Annotated[str | None, typer.Option(help="Its address; without it, a server on localhost.")] = None,
-    model: Annotated[str | None, typer.Option(help="Which model; without it, the one that is there.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="What to call it; or which of the servers on localhost.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Its address; without it, a server on localhost.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Which model; without it, the one that is there.")
+    ] = None,
     api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
     kind: Annotated[str, typer.Option(metavar="KIND", help="tgi, triton, grpc, sagemaker or bedrock.")] = "openai",
     more: Annotated[
@@ -80,7 +86,9 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 
 
 @endpoints.command(name="remove")
-def remove_endpoint(name: Annotated[str, typer.Argument(help="The endpoint's name.")], config: Config = None) -> None:
+def remove_endpoint(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
+) -> None:
     """Take an endpoint out of config.toml, or out of --config."""
     from rich.console import Console
 

@@ -36,7 +36,9 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each recording is heard, and each sentence said.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often each recording is heard, and each sentence said.")
+    ] = 1,
     out: Annotated[
         Path, typer.Option(parser=with_home, metavar="DIR", help="Where engines.json, .svg and .png go.")
     ] = Path("out"),

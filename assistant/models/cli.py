@@ -54,7 +54,9 @@ def list_models(
 
 @models.command()
 def pull(
-    name: Annotated[str | None, typer.Argument(help="Which; without a name, whatever the configuration lacks.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Which; without a name, whatever the configuration lacks.")
+    ] = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:

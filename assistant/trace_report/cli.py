@@ -15,7 +15,7 @@ trace = typer.Typer(help="Read traces: a turn, many turns, two sets of them.", n
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[FILE|DIR]...", help="Traces, or folders of them; without any, those of trace.dir."),
+    typer.Argument(metavar="FILE|DIR", help="Traces, or folders of them; without any, those of trace.dir."),
 ]
 
 
@@ -106,7 +106,7 @@ def follow(
     where: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE|DIR|URL]", help="A trace, a folder, or the address of a server; without it, trace.dir."
+            metavar="FILE|DIR|URL", help="A trace, a folder, or the address of a server; without it, trace.dir."
         ),
     ] = None,
 ) -> None:
@@ -125,7 +125,7 @@ def follow(
 
 @trace.command()
 def scrub(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...", help="Traces, or folders of them.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE|DIR", help="Traces, or folders of them.")],
 ) -> None:
     """Take the words out of traces that were written with trace.words = true. Each file whole, or not at all."""
     from assistant.trace_report import commands

@@ -26,6 +26,15 @@ def test_help_names_the_commands() -> None:
         assert word in help_of_demo
 
 
+@pytest.mark.parametrize("command", ["", "serve", "talk", "trace show", "endpoints add", "bench engines"])
+def test_help_shows_no_type_of_the_language(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = repartee(*command.split(), "--help").stdout
+    assert "--help" in shown
+    assert "<" not in shown
+    assert "[[" not in shown
+
+
 def test_the_version_is_the_installed_ones() -> None:
     done = repartee("--version")
     assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
