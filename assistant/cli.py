@@ -15,6 +15,7 @@ from assistant.cli_options import Config, Llm, Overrides, with_home
 from assistant.endpoints.cli import endpoints
 from assistant.engine_bench.cli import bench
 from assistant.models.cli import models
+from assistant.signals import as_ctrl_c
 from assistant.trace_report.cli import trace
 
 app = typer.Typer(
@@ -226,6 +227,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # None where there is no console
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    with as_ctrl_c():
+        _run_and_write()
+
+
+def _run_and_write() -> None:
     why = ""
     try:
         _run()
