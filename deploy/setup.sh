@@ -170,4 +170,4 @@ pip_install --require-hashes -r "$lock"
 pip_install --no-build-isolation --no-deps -e .
 fetch_smart_turn
 : >"$venv/.setup-$kind-$state"
-say "ready after $(($(date +%s) - began)) s"
+say "ready after $(($(date +%s) - began)) s; \`repartee\` is $venv/bin/repartee, or a command once you type: . $venv/bin/activate"
