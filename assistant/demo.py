@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -108,17 +108,19 @@ async def demo(
         lambda what: screen.show(Trouble(what)),
         Limits.of(loaded.settings.trace),
     )
+    tape, whole = None, False
     try:
         with StereoWriter(out / TAPE) as tape:
             microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
             await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
+        whole = True
     finally:  # also of a conversation that broke off
         screen.close()
         for close in (partial(close_engine, engines.transcriber), workshop.aclose):
             await close(lambda what: screen.show(Trouble(what)))
-        summary(console, screen.records, workshop.chosen)
-        console.print(f"\nsound  {out / TAPE}  (left: the person, right: the assistant)", soft_wrap=True)
-        console.print(f"trace  {_keep_beside(trace.path, out)}", soft_wrap=True)
+        summary(console, screen.records, workshop.chosen, whole=whole)
+        console.print(f"\nsound  {_taped(out / TAPE, tape)}", soft_wrap=True)
+        console.print(f"trace  {_keep_beside(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
 
 
 def _say_who_answers(console: Console, choice: Choice, workshop: Workshop, mentioned: str) -> None:
@@ -142,24 +144,42 @@ def _make(out: Path) -> None:
     tape = out / TAPE
     begun = not tape.exists()
     try:  # before the engines are loaded, and without touching what an earlier run has left
-        tape.open("ab").close()
+        with tape.open("ab", buffering=0) as file:
+            if begun:
+                file.write(b"\0")  # a full disk lets a file be made, and nothing be written
     except OSError as error:
+        remedy = "make room there" if begun and tape.exists() else "remove it"
         raise AudioFileError(
-            f"{tape} cannot be written ({error.strerror}); remove it, or name another folder with --out."
+            f"{tape} cannot be written ({error.strerror}); {remedy}, or name another folder with --out."
         ) from error
-    if begun:
-        tape.unlink()
+    finally:
+        if begun:
+            with suppress(OSError):
+                tape.unlink(missing_ok=True)
 
 
-def _keep_beside(trace: Path, out: Path) -> str:
-    """This conversation's trace once more, beside its sound: what belongs together lies together."""
+def _taped(path: Path, tape: StereoWriter | None) -> str:
+    """What lies there of the conversation."""
+    if tape is None or (tape.broke and not tape.duration_s):
+        return "none: it could not be written"
+    part = f"only the first {tape.duration_s:.1f} s could be written; " if tape.broke else ""
+    return f"{path}  ({part}left: the person, right: the assistant)"
+
+
+def _keep_beside(trace: Path, out: Path, *, finished: bool) -> str:
+    """This conversation's trace once more, beside its sound: what belongs together lies together.
+
+    `finished`: whether any turn was.
+    """
     beside = out / "trace.jsonl"
     try:
         beside.unlink(missing_ok=True)  # an earlier run's
+        if not trace.is_file() or not trace.stat().st_size:  # a full disk takes the name of a file, and nothing in it
+            return f"none: {trace} could not be written" if finished else "none: no turn was finished"
         shutil.copyfile(trace, beside)
-    except FileNotFoundError:
-        return "none: no turn was finished"
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         there = f"{trace}  " if trace.is_file() else "none "
         return f"{there}({beside} cannot be written: {error.strerror})"
     return f"{beside}  (also {trace})"

@@ -122,8 +122,8 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     return line
 
 
-def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["Chosen"]) -> None:
-    """At the end: the distribution of the latency, and which engines ran and why."""
+def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["Chosen"], *, whole: bool = True) -> None:
+    """At the end: the distribution of the latency, and which engines ran and why. `whole`: it did not break off."""
     records = list(records)
     latencies = [record.response_latency_ms for record in records if record.response_latency_ms is not None]
     if latencies:
@@ -139,7 +139,8 @@ def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["C
             soft_wrap=True,
         )
     else:
-        console.print("no turn was answered: nothing was heard that sounded like words")
+        of_what = ": nothing was heard that sounded like words" if whole else ""
+        console.print(f"no turn was answered{of_what}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):
         table.add_column(heading, overflow="fold")

@@ -27,11 +27,15 @@ class StereoWriter:
     command that soundfile does not offer, hence the 44 bytes are written here.
 
     Every call writes to the page cache and so blocks for as long as the system makes it.
+
+    Attributes:
+        broke: Why not all could be written; "" as long as all could.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Create or overwrite the file. Raises AudioFileError."""
         self._path = Path(path)
+        self.broke = ""
         self._columns = 0
         self._promised = 0  # columns that the header on disk speaks of
         self._resampler = StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ)
@@ -55,6 +59,11 @@ class StereoWriter:
         self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def duration_s(self) -> float:
+        """What the file holds, as far as its header says so."""
+        return self._promised / REPLY_RATE_HZ
 
     def person(self, position: Samples, pcm: Pcm) -> None:
         """Left: 16 kHz samples (n,) whose first stands at `position` of the microphone's line.
@@ -107,7 +116,9 @@ class StereoWriter:
             columns.reshape(-1)[: len(there)] = there
             columns[:, channel] = pcm
             self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
-            self._file.write(columns.astype("<i2").tobytes())
+            left = memoryview(columns.astype("<i2").tobytes())
+            while left:  # a disk that fills up takes a part, and refuses only the next one
+                left = left[self._file.write(left) :]
             self._columns = max(self._columns, at + len(pcm))
             if self._columns - self._promised >= REPLY_RATE_HZ // 2:
                 self._write_header()
@@ -124,6 +135,5 @@ class StereoWriter:
         self._promised = self._columns
 
     def _unwritable(self, error: OSError) -> AudioFileError:
-        return AudioFileError(
-            f"{self._path} cannot be written ({error.strerror or error}); check the directory and the free space."
-        )
+        self.broke = error.strerror or str(error)
+        return AudioFileError(f"{self._path} cannot be written ({self.broke}); check the directory and the free space.")

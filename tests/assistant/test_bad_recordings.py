@@ -283,6 +283,37 @@ def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))  # no file may grow beyond 1000 bytes
     screen, complaints = process.communicate(timeout=40)
     refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "demo.wav cannot be written", "free space")
+    assert re.search(r"^sound  out/demo.wav  \(only the first \d+\.\d s could be written; left", screen, re.MULTILINE)
+    assert re.search(r"^trace  none: ", screen, re.MULTILINE)
+    assert "nothing was heard" not in screen
+    with wave.open(str(tmp_path / "out" / "demo.wav")) as sound:
+        assert f"first {sound.getnframes() / sound.getframerate():.1f} s" in screen
+    assert not (tmp_path / "out" / "trace.jsonl").exists()
+
+
+def test_a_full_disk_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # the program's: no file may grow
+    try:
+        process = started(tmp_path, "--wav", WHAT_TIME, "--out", "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with process:
+        screen, complaints = process.communicate(timeout=40)
+    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "out/demo.wav cannot be written", "make room")
+    assert screen == ""
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_traces_that_cannot_be_written_are_not_named_as_if_they_were(
+    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
+) -> None:
+    (tmp_path / "full").touch()
+    process = going("--wav", WHAT_TIME, "--out", "out", "--set", "trace.dir=full/traces")
+    screen, complaints = process.communicate(timeout=40)
+    assert (process.returncode, complaints) == (0, "")
+    assert re.search(r"^trace  none: full/traces/\S+ could not be written$", screen, re.MULTILINE)
+    assert not (tmp_path / "out" / "trace.jsonl").exists()
 
 
 def peak_mib(pid: int) -> float:

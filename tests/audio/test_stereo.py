@@ -125,6 +125,22 @@ def test_a_full_disk() -> None:
         StereoWriter("/dev/full")
 
 
+def test_what_could_be_written_is_told(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    second = np.ones(24_000, np.int16)
+    with StereoWriter(tmp_path / "a.wav") as writer:
+        writer.assistant(0.0, second)
+        assert (writer.broke, writer.duration_s) == ("", 1.0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, before[1]))  # half of the next second has room
+        try:
+            with pytest.raises(AudioFileError):
+                writer.assistant(1.0, second)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (writer.broke, writer.duration_s) == ("File too large", 1.0)
+
+
 def test_there_is_an_end_to_wav(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer, pytest.raises(AudioFileError, match="12 hours"):
         writer.assistant(13 * 3600.0, np.ones(1, np.int16))
