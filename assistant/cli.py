@@ -229,7 +229,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     with as_ctrl_c(), told_once(sys.argv):
-        _run_and_write()
+        try:
+            _run_and_write()
+        except KeyboardInterrupt:  # before or behind the command, which answers it itself
+            sys.exit(130)
 
 
 def _run_and_write() -> None:

@@ -8,6 +8,8 @@ import typer
 
 def with_home(text: str | Path) -> Path:
     """A path as a person writes it: the shell leaves the ~ of `--out=~/demo` as it is. Raises typer.BadParameter."""
+    if not str(text):
+        raise typer.BadParameter("a path is missing")  # an empty one would be this folder
     try:
         return Path(text).expanduser()
     except RuntimeError as error:

@@ -103,7 +103,7 @@ def from_overrides(overrides: Sequence[str]) -> Findings:
     for override in overrides:
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
-        if not equals:
+        if not equals or not dotted:
             found.problems.append("--set: must be section.key=value, as in --set turn.profile=eager")
         elif dotted not in _EVERY_KEY:
             found.problems.append(f"--set {dotted}: {unknown(dotted, _EVERY_KEY)}")
@@ -182,9 +182,23 @@ def _text_of(file: Path, found: Findings) -> str | None:
 
 
 def _syntax_problem(file: Path, what: str) -> str:
+    what = re.sub(r"Cannot declare \((.*?),?\) twice", _declared_twice, what)
+    what = re.sub(r"Cannot overwrite a value|Invalid value(?= \()", lambda found: _IN_OTHER_WORDS[found[0]], what)
     if place := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", what, re.DOTALL):
         return f"{file}:{place[2]}: not valid TOML: {place[1]} (column {place[3]})"
     return f"{file}: not valid TOML: {what}"
+
+
+_IN_OTHER_WORDS = {
+    "Cannot overwrite a value": "a key is set twice; leave one of them out",
+    "Invalid value": 'no value; a text stands in straight quotes, as in "eager"',
+}
+"""What the parser says of the commonest slips, and what is meant."""
+
+
+def _declared_twice(found: re.Match[str]) -> str:
+    names = ".".join(name.strip(" '") for name in found[1].split(","))
+    return f"[{names}] stands here a second time; put its keys under the first"
 
 
 class _Reader:

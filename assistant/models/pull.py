@@ -48,7 +48,7 @@ def pull(name: str, console: Console) -> Path:
     """
     model = None if is_path(name) else named(name)
     if model is None:
-        raise ModelError(f"{name} is not a model that can be pulled; known are {', '.join(MODELS)}.")
+        raise ModelError(f'"{name}" is not a model that can be pulled; known are {", ".join(MODELS)}.')
     if installed(model) is None:
         try:
             _fetch(model, console)

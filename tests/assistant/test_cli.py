@@ -105,6 +105,8 @@ def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
         (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
         (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("config", "--config="), "a path is missing"),
+        (("demo", "--out", ""), "a path is missing"),
         (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
     ],
 )
@@ -117,6 +119,24 @@ def test_home_is_put_in_where_the_shell_does_not(
     done = repartee(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert said.format(home=tmp_path) in done.stderr
+
+
+def test_ctrl_c_while_the_program_starts_is_no_traceback() -> None:
+    code = """
+import signal, sys
+from assistant.cli import main
+
+class Pressed:
+    def find_spec(name, *_rest):
+        if name == "assistant.models.needs":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed)
+sys.argv = ["repartee", "config"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

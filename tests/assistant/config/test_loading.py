@@ -261,7 +261,7 @@ def test_what_is_wrong_in_a_file_is_one_line(text: str, line: str) -> None:
     ("text", "line", "what"),
     [
         ("[turn]\nhangover_ms 3\n", ":2", "Expected '='"),
-        ("[turn]\n[turn]\n", ":2", "Cannot declare"),
+        ("[turn]\n[turn]\n", ":2", "a second time"),
         ("a = " + "9" * 5000, "", "digits"),
         ("a = " + "[" * 50_000, "", "nested too deeply"),
     ],
@@ -270,6 +270,20 @@ def test_broken_toml_is_told_with_its_line(text: str, line: str, what: str) -> N
     (problem,) = problems(text)
     assert problem.startswith(f"given.toml{line}: not valid TOML: ")
     assert what in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("[turn]\nprofile = eager", '2: not valid TOML: no value; a text stands in straight quotes, as in "eager"'),
+        ("[turn]\n[turn]", "2: not valid TOML: [turn] stands here a second time; put its keys under the first"),
+        ("[a.b]\n[a.b]", "2: not valid TOML: [a.b] stands here a second time; put its keys under the first"),
+        ("[turn]\nprofile = ''\nprofile = ''\n", "3: not valid TOML: a key is set twice; leave one of them out"),
+    ],
+)
+def test_the_commonest_slips_are_told_with_what_is_meant(text: str, meant: str) -> None:
+    (problem,) = problems(text)
+    assert problem.startswith(f"given.toml:{meant} (column ")
 
 
 def test_all_problems_of_a_file_are_told_together() -> None:
@@ -340,6 +354,7 @@ def test_what_is_wrong_in_the_environment_is_one_line(environ: Mapping[str, str]
     ("flag", "line"),
     [
         ("turn.profile", "--set: must be section.key=value, as in --set turn.profile=eager"),
+        ("=eager", "--set: must be section.key=value, as in --set turn.profile=eager"),
         ("turn.profil=eager", "--set turn.profil: no such setting; did you mean turn.profile?"),
         ("tts.speed=inf", '--set tts.speed = "inf": must be a number from 0.5 to 2'),
         ("tts.voice=\0", None),

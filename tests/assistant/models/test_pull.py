@@ -376,7 +376,7 @@ def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
 
 @pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
 def test_a_name_that_is_none_is_answered_with_those_that_are(hub: Hub, name: str) -> None:
-    assert refused(name).startswith(f"{name} is not a model that can be pulled; known are tiny.en, ")
+    assert refused(name).startswith(f'"{name}" is not a model that can be pulled; known are tiny.en, ')
     assert hub.asked == []
 
 
