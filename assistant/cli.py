@@ -28,6 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+LEAST_VALUE = 20
+"""Columns of a setting's value on the screen, where its name and origin are in one piece."""
+
 
 def _say_version(wanted: bool) -> None:
     if wanted:
@@ -170,13 +173,16 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     from assistant.config.loading import load_settings, render_effective
 
     loaded = load_settings(config, os.environ, overrides or [])
+    console, rows = Console(highlight=False), render_effective(loaded)
+    # In one piece where the values keep some room beside them: what cannot wrap would take all of theirs.
+    keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("key", no_wrap=True)
+    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * LEAST_VALUE)
     table.add_column("value", overflow="fold")
-    table.add_column("from", no_wrap=True)
-    for row in render_effective(loaded):
+    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + LEAST_VALUE)
+    for row in rows:
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
-    Console(highlight=False).print(table)
+    console.print(table)
 
 
 @app.command()

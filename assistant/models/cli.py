@@ -35,8 +35,10 @@ def list_models(
     settings = load_settings(config, os.environ, overrides or []).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     found = rows(needs(settings), everything=everything)
-    # Names are typed again, so they are in one piece; a path would take the room of all else.
-    table.add_column("model", overflow="fold", no_wrap=max(len(row.name) for row in found) <= MOST_NAME)
+    console = Console(highlight=False)
+    # Names are typed again, so they are in one piece; a path, or a narrow window, would leave no room for all else.
+    whole = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
+    table.add_column("model", overflow="fold", no_wrap=whole)
     for heading in ("for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")
     remedies = []
@@ -46,7 +48,6 @@ def list_models(
         table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
         if row.needed and not row.at_hand:
             remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
-    console = Console(highlight=False)
     console.print(table)
     if remedies:
         console.print(Text("\n".join(["", *remedies]), style="yellow"), soft_wrap=True)

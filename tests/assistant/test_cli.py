@@ -50,6 +50,26 @@ def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
     assert lines["trace.words"] == ["false", "default"]
 
 
+@pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
+def test_config_shows_values_in_a_narrow_window_and_from_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir()
+    file = tmp_path / folder / "mine.toml"
+    file.write_text("[tts]\nvoice = 'de_DE-thorsten-medium'\n")
+    done = subprocess.run(
+        [REPARTEE, "config", "--config", file],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "COLUMNS": str(columns)},
+    )
+    assert max(map(len, done.stdout.splitlines())) <= columns
+    pieces = "".join(done.stdout.split())
+    assert '"auto"' in done.stdout
+    assert "de_DE" in pieces
+    assert "…" not in pieces
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -10,10 +10,10 @@ from assistant.models.catalogue import MODELS
 REPARTEE = Path(sys.executable).with_name("repartee")
 
 
-def listed(folder: Path, *arguments: str) -> list[str]:
+def listed(folder: Path, *arguments: str, columns: int = 80) -> list[str]:
     done = subprocess.run(
         [REPARTEE, "models", *arguments],
-        env={**os.environ, "COLUMNS": "80", "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"},
+        env={**os.environ, "COLUMNS": str(columns), "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -37,6 +37,12 @@ def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path
 def test_names_stay_in_one_piece(tmp_path: Path) -> None:
     names = {line.split()[0] for line in listed(tmp_path, "--all") if line.strip()}
     assert set(MODELS) <= names
+
+
+def test_a_narrow_window_leaves_room_for_the_other_columns(tmp_path: Path) -> None:
+    lines = listed(tmp_path, columns=40)
+    assert any("148 MB" in line and "missing" in line for line in lines)
+    assert max(len(line) for line in lines[:-4]) <= 40
 
 
 def test_a_remedy_is_one_line_however_long(tmp_path: Path) -> None:
