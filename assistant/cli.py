@@ -17,7 +17,6 @@ from assistant.engine_bench.cli import bench
 from assistant.models.cli import models
 from assistant.signals import as_ctrl_c
 from assistant.trace_report.cli import trace
-from assistant.typed_name import told_once
 
 app = typer.Typer(
     name="repartee",
@@ -234,7 +233,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # None where there is no console
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    with as_ctrl_c(), told_once(sys.argv):
+    with as_ctrl_c():
         try:
             _run_and_write()
         except KeyboardInterrupt:  # before or behind the command, which answers it itself
