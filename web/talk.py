@@ -295,9 +295,12 @@ class Talk:
         """
         self.changed = _nobody_listens  # until the new connection does
         under_way = self._begun
-        hidden = None if under_way is None else under_way.item
-        history = [item for item in self.session.conversation.items if item.id != hidden]
-        self.realtime.come_back(history, expires_at_s=expires_at_s, heard_ms=self.microphone.received_ms)
+        self.realtime.come_back(
+            self.session.conversation.items,
+            expires_at_s=expires_at_s,
+            heard_ms=self.microphone.received_ms,
+            under_way=None if under_way is None else under_way.item,
+        )
         if under_way is not None:
             self.realtime.tell(under_way)
             if self._said:

@@ -1075,6 +1075,22 @@ def test_back_after_the_reply_the_history_has_it() -> None:
     perform(scene)
 
 
+@pytest.mark.parametrize("lost_after", ["response.created", "response.output_audio.delta", "response.done"])
+def test_back_the_reply_under_way_is_where_it_began(lost_after: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until(lost_after)
+        await stage.types("and this")
+        stage.talk.gone()
+        resumed(stage, None, None)
+        await stage.until_idle()
+        assert [type(item) for item in stage.session.conversation.items] == [Said, Answered, Said]
+        assert stage.client.items == [item.id for item in stage.session.conversation.items]
+
+    perform(scene)
+
+
 def test_back_what_was_asked_for_is_as_it_was_asked_for() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(output_modalities=["text"])

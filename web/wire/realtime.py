@@ -98,22 +98,38 @@ class Realtime:
 
     # ---- what became of its commands ----
 
-    def begin(self, history: Sequence[Item] = (), *, resumed: bool = False, heard_ms: float = 0.0) -> None:
+    def begin(
+        self,
+        history: Sequence[Item] = (),
+        *,
+        resumed: bool = False,
+        heard_ms: float = 0.0,
+        under_way: ItemId | None = None,
+    ) -> None:
         """The first words: the session, and what is in the conversation already.
 
-        `heard_ms`: how much sound has come from the client on its earlier connections.
+        Args:
+            history: It.
+            resumed: The client had connections before.
+            heard_ms: How much sound has come from it on those.
+            under_way: The message of a reply that is yet to be told of; it keeps its place.
         """
         self._session = replace(self._session, resumed=resumed, heard_ms=heard_ms)
         self._outbox.add("session.created", {"session": session_object(self._session, self.config)})
         for item in history:
-            self._add_item(item)
+            if item.id == under_way:
+                self._order.reserve(item.id)
+            else:
+                self._add_item(item)
 
-    def come_back(self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float) -> None:
+    def come_back(
+        self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float, under_way: ItemId | None = None
+    ) -> None:
         """The client is back on another connection: the first words there. What it asked for before stays so."""
         self._outbox.drain()
         self._order.begin_anew()
         self._session = replace(self._session, expires_at_s=expires_at_s)
-        self.begin(history, resumed=True, heard_ms=heard_ms)
+        self.begin(history, resumed=True, heard_ms=heard_ms, under_way=under_way)
 
     def session_updated(self, command: UpdateSession, *, voice: str | None = None) -> None:
         """The settings of the command are in force; `voice` is the one in use, where it is not the one asked for."""

@@ -97,6 +97,17 @@ export default () => run({
     talk.tell({ type: "conversation.item.added", item: { id: "z", role: "assistant", content: [{ type: "output_audio", transcript: "before that" }] } });
     same([talk.item("a").text, talk.item("z").heard, talk.items.length], ["It's ten past four.", 2, 3]);
   },
+  "a reply is shown where it began, whatever came in before its first word"() {
+    const talk = spoken();
+    talk.tell({ type: "conversation.item.added", previous_item_id: "a", item: { id: "t", role: "user", content: [{ type: "input_text", text: "hi" }] } });
+    talk.tell({ type: "response.output_item.added", response_id: "r", item: { id: "b", type: "message", role: "assistant" } });
+    talk.changed.clear();
+    talk.tell({ type: "conversation.item.added", previous_item_id: "a", item: { id: "b", role: "assistant", content: [] } });
+    same(talk.items.map(({ id }) => id), ["u", "a", "b", "t"]);
+    same([...talk.changed].map(({ id }) => id), ["b"]);
+    talk.tell({ type: "conversation.item.added", previous_item_id: "u", item: { id: "h", role: "assistant", content: [{ type: "output_text", text: "before" }] } });
+    same(talk.items.map(({ id }) => id), ["u", "h", "a", "b", "t"]);
+  },
   "what was said stays above a new conversation, whose items have the same names"() {
     const talk = spoken();
     talk.heard("resp_1_1", 250);

@@ -188,9 +188,12 @@ function added(talk, item, previous) {
     const partial = (item.content ?? []).some((part) => part.transcript === null); // its words follow
     talk.put(item.id, { role: "user", spoken: !typed, partial, text: text || known?.text || "" });
     if (!known) move(talk, item.id, previous);
-  } else if (item.role === "assistant" && !talk.item(item.id)) {
-    const put = talk.put(item.id, { role: "assistant", text, words: wordsOf(text) });
-    put.heard = put.words.length; // out of a history: it is there because it was heard
+  } else if (item.role === "assistant") {
+    if (!talk.item(item.id)) {
+      const put = talk.put(item.id, { role: "assistant", text, words: wordsOf(text) });
+      put.heard = put.words.length; // out of a history: it is there because it was heard
+    }
+    move(talk, item.id, previous); // where its response began, whatever came in between
   }
 }
 
@@ -199,5 +202,6 @@ function move(talk, id, previous) {
   const at = talk.items.findIndex((one) => one.id === id);
   if (after < 0 || at === after + 1) return;
   const [item] = talk.items.splice(at, 1);
+  talk.changed.add(item);
   talk.items.splice(talk.items.findIndex((one) => one.id === previous) + 1, 0, item);
 }

@@ -46,6 +46,7 @@ export class Transcript {
 
   _item(item) {
     const { line, text, note } = this._lines.get(item) ?? this._new(item);
+    this._place(item, line);
     line.className = `item ${item.role}${item.partial ? " partial" : ""}${item.rough ? " rough" : ""}${item.cut ? " cut" : ""}`;
     if (item.role === "assistant") this._words(item, text);
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
@@ -57,11 +58,15 @@ export class Transcript {
     const who = make("span", { class: "who", text: { user: "You", assistant: "Repartee", call: "Called" }[item.role] });
     const parts = { line: make("li"), text: make("p", { class: "text", dir: "auto" }), note: make("span", { class: "note" }), told: false };
     parts.line.append(who, parts.text, parts.note);
-    const at = this._conversation.items.indexOf(item);
-    const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find(Boolean);
-    by("transcript").insertBefore(parts.line, after ?? null);
     this._lines.set(item, parts);
     return parts;
+  }
+
+  /** The line stands where its item does, also once that has moved. */
+  _place(item, line) {
+    const at = this._conversation.items.indexOf(item);
+    const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find((one) => one?.isConnected) ?? null;
+    if (!line.isConnected || line.nextElementSibling !== after) by("transcript").insertBefore(line, after);
   }
 
   _words(item, text) {
