@@ -75,8 +75,12 @@ class Connections:
     _trace_failed: bool = False
 
     def resumable(self, token: str) -> bool:
-        """Whether a conversation with this token waits for its client."""
-        return token in self._conversations
+        """Whether a client with this token can go on with its conversation."""
+        return self._kept(token) is not None
+
+    def _kept(self, token: str) -> _Conversation | None:
+        conversation = self._conversations.get(token)
+        return None if conversation is None or conversation.over else conversation
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
@@ -93,7 +97,7 @@ class Connections:
     async def converse(self, websocket: WebSocket) -> None:
         """Hold a conversation on an accepted socket, or go on with one."""
         query = websocket.query_params
-        conversation = self._conversations.get(query.get("resume", ""))
+        conversation = self._kept(query.get("resume", ""))
         if conversation is not None:
             reply = reply_of(query.get("response_id", ""))
             await self._go_on(conversation, websocket, reply, _number(query.get("received_ms")))
@@ -262,6 +266,8 @@ class Connections:
                     message = await line.socket.receive()
                 except (WebSocketDisconnect, RuntimeError):
                     return  # RuntimeError: Starlette's, for a socket that is closed already
+                if line.lost.is_set():
+                    return  # another line has taken over, and has been told how things stand
                 if message["type"] == "websocket.disconnect":
                     # uvicorn says 1005 of a lost connection too, but gives no reason then.
                     line.left = message.get("code") in LEFT and "reason" in message

@@ -29,7 +29,7 @@ class Line:
 
     Attributes:
         changed: Set when there is something to send.
-        lost: Set when nothing can be said on it any more.
+        lost: Set when nothing can be said on it any more; what there is to say is from then on for another line.
         released: Set when the conversation has let go of it.
         left: The client has closed it in good order.
         behind: The client does not take what it gets.
@@ -99,6 +99,8 @@ class Line:
             pass
 
     def _collect(self) -> None:
+        if self.lost.is_set():
+            return  # the client may be back on another line already: what is said now is meant for that one
         for text in self.realtime.to_send():
             self._waiting.append(text)
             self._waiting_chars += len(text)

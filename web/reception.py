@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from starlette.types import Message, Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from web.admission import DRAINING, FULL, INTERNAL, Admission, Farewell, expired, idle
 from web.health import Hall, is_ready
@@ -94,17 +94,22 @@ class Reception:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
-        refused = WebSocket(scope, receive, send)
-        resuming = self._resumable(refused.query_params.get("resume", ""))
+        stay = _Stay(receive, send, self._max_session_s, self._idle_timeout_s)
+        websocket = WebSocket(scope, stay.receive, stay.send)
+        token = websocket.query_params.get("resume", "")
+        if self._resumable(token):
+            with suppress(WebSocketDisconnect):
+                await _accept(websocket)
+        # Accepted already, it waits for nothing on the way to its conversation, which is not given up in between.
+        resuming = self._resumable(token)
         farewell = await self._admit(resuming=resuming)
         if farewell is not None:
             self._metrics.session_refused(farewell.code)
             with suppress(WebSocketDisconnect):
-                await _accept(refused)
-                await _say_farewell(refused, farewell)
+                await _accept(websocket)
+                await _say_farewell(websocket, farewell)
             return
-        stay = _Stay(receive, send, self._max_session_s, self._idle_timeout_s)
-        websocket = WebSocket(scope, stay.receive, stay.send)
+        stay.begin()
         self._stays.add(stay)
         self._empty.clear()
         if not resuming:  # else the session has begun already, on the connection that it outlives
@@ -170,11 +175,14 @@ class _Stay:
         self._send = send
         self._over = False
         self._loop = asyncio.get_running_loop()
-        self._began_s = self._loop.time()
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
-        self._heard_s = self._began_s
         self._told: Farewell | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Its time counts from now."""
+        self._began_s = self._heard_s = self._loop.time()
         self.limit = asyncio.timeout_at(self._ends_s)
 
     async def receive(self) -> Message:
@@ -242,6 +250,8 @@ def _is_disconnect(error: BaseException) -> bool:
 
 
 async def _accept(websocket: WebSocket) -> None:
+    if websocket.application_state is not WebSocketState.CONNECTING:
+        return
     offered = websocket.scope.get("subprotocols", [])
     await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
 

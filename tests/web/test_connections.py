@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,26 @@ def test_a_client_may_come_back_before_its_loss_was_noticed(tmp_path: Path) -> N
     run(main())
 
 
+def test_a_client_that_comes_back_while_its_old_connection_still_talks_is_told_everything(tmp_path: Path) -> None:
+    async def chatter(caller: Caller) -> None:
+        with suppress(ConnectionClosed):
+            while True:
+                await caller.send("conversation.item.retrieve", item_id="nope")
+
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as first, asyncio.TaskGroup() as tasks:
+            await first.asks("hello")
+            await first.until("response.done")
+            tasks.create_task(chatter(first))
+            async with connect(server.url(resume=first.token), compression=None, max_queue=None) as socket:
+                back = Caller(socket)
+                await back.until("conversation.item.done", 2)
+                assert back.events[0]["type"] == "session.created"
+                assert back.told("error") == []
+
+    run(main())
+
+
 def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.resume_s=0.3")) as server:
@@ -129,6 +150,22 @@ def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
             async with calling(server, resume=caller.token) as again:
                 assert again.events[0]["session"]["repartee"]["resumed"] is False
+
+    run(main())
+
+
+def test_a_conversation_that_is_given_up_is_gone_for_its_client_at_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.max_sessions=1")) as server:
+            async with calling(server) as caller:
+                caller.lose()
+                await eventually(lambda: len(server.connections.waiting) == 1)
+            server.connections.make_room()
+            assert not server.connections.resumable(caller.token)
+            async with calling(server, resume=caller.token) as again:
+                assert again.events[0]["session"]["repartee"]["resumed"] is False
+                await again.asks("hello")
+                await again.until("response.done")
 
     run(main())
 

@@ -64,6 +64,18 @@ def test_a_flood_leaves_others_their_turn() -> None:
     run_virtual(main())
 
 
+def test_a_lost_line_takes_nothing_that_is_meant_for_the_next() -> None:
+    async def main() -> None:
+        one = line()
+        one.lost.set()
+        one.realtime.receive("nonsense")
+        await one.answered()
+        assert not one.changed.is_set()
+        assert len(one.realtime.to_send()) == 1
+
+    run_virtual(main())
+
+
 def test_a_client_that_gets_further_behind_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
     sent: list[Message] = []

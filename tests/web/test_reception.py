@@ -201,6 +201,32 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
     run_virtual(main())
 
 
+def test_a_conversation_given_up_while_its_client_is_let_in_has_no_seat_for_it() -> None:
+    kept = {"mine"}
+
+    class Late(Client):
+        async def send(self, message: Message) -> None:
+            if message["type"] == "websocket.accept":
+                await asyncio.sleep(0.1)
+            await super().send(message)
+
+    async def main() -> None:
+        desk = Desk(seats=1, resumable=lambda token: token in kept)
+        async with asyncio.TaskGroup() as group:
+            other, back = Client(), Late(query="resume=mine")
+            held = group.create_task(desk.hosts(other))
+            returning = group.create_task(desk.hosts(back))
+            await asyncio.sleep(0.05)
+            kept.clear()
+            await returning
+            assert (back.codes, back.closed) == (["server_full"], 1013)
+            assert desk.admission.current == 1
+            other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await held
+
+    run_virtual(main())
+
+
 def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
     async def main() -> None:
         desk = Desk(seats=1)
