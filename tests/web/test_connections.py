@@ -1,6 +1,7 @@
 """Connections that break, close, flood, stall and come back; the real server on scripted engines."""
 
 import asyncio
+import gc
 import json
 import os
 from collections.abc import Coroutine
@@ -14,6 +15,7 @@ from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from assistant.session import Session
 from audio.errors import EngineLoadError
 from web import connection, line
 from web.hall import MOST_READY
@@ -258,6 +260,26 @@ def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypa
             assert len(server.records()) == 8
             assert server.value("repartee_session_seconds_count") == 8
         assert all(ears.closed for ears in script.ears)
+
+    run(main())
+
+
+def test_a_conversation_that_is_over_is_not_left_to_the_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server:
+            gc.disable()
+            try:
+                async with calling(server) as caller:
+                    await caller.asks("hello")
+                    await caller.until("response.done")
+                await gone(server)
+                await eventually(lambda: not any(type(one) is Session for one in gc.get_objects()), within_s=5)
+            finally:
+                gc.enable()
 
     run(main())
 
