@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
+import pytest
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.server import ServerState
 from virtual_time import run_virtual
 from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from web.unhurried import MOST_BYTES, MOST_WAITING, UnhurriedProtocol
 
 Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
+Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
 
 
 class _Pipe(asyncio.Transport):
@@ -21,9 +25,13 @@ class _Pipe(asyncio.Transport):
         super().__init__()
         self.reading = True
         self.stops = 0
+        self.written = 0
+        self.lost = False
+        self.said = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        pass
+        self.written += 1
+        self.said += data
 
     def pause_reading(self) -> None:
         self.reading = False
@@ -33,20 +41,27 @@ class _Pipe(asyncio.Transport):
         self.reading = True
 
     def is_closing(self) -> bool:
-        return False
+        return self.lost
 
     def close(self) -> None:
-        pass
+        self.lost = True
 
 
-def perform(scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[None, None, None]]) -> None:
-    """A scene on an accepted connection: what the client sends, and what the app takes."""
+def perform(
+    scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[None, None, None]],
+    app_send: list[Send] | None = None,
+    *,
+    ping_s: float | None = None,
+) -> None:
+    """A scene on an accepted connection: what the client sends, what the app takes, and in `app_send` how it sends."""
 
     async def main() -> None:
         accepted, over = asyncio.Event(), asyncio.Event()
         app_receive: list[Receive] = []
 
-        async def app(_scope: object, receive: Receive, send: Callable[[object], Coroutine[None, None, None]]) -> None:
+        async def app(_scope: object, receive: Receive, send: Send) -> None:
+            if app_send is not None:
+                app_send.append(send)
             await receive()
             await send({"type": "websocket.accept"})
             app_receive.append(receive)
@@ -54,7 +69,7 @@ def perform(scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[N
             await over.wait()
 
         pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
-        config = Config(app, ws=UnhurriedProtocol, ws_ping_interval=None, log_config=None)
+        config = Config(app, ws=UnhurriedProtocol, ws_ping_interval=ping_s, ws_ping_timeout=ping_s, log_config=None)
         config.load()
         server = UnhurriedProtocol(config, ServerState(), {})
         server.connection_made(pipe)
@@ -113,3 +128,91 @@ def test_a_large_message_stops_the_reading_at_once() -> None:
         assert pipe.reading
 
     perform(scene)
+
+
+def test_what_comes_after_the_close_does_not_stop_the_reading_of_the_clients_own() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
+        for number in range(2 * MOST_WAITING):
+            say(f"{number}")
+        assert not pipe.reading
+        await sends[0]({"type": "websocket.close", "code": 1013})
+        assert pipe.reading
+        say("said before the close arrived")
+        say("x" * (MOST_BYTES + 1))
+        assert pipe.reading
+
+    perform(scene, sends)
+
+
+def test_nothing_is_written_to_a_connection_that_is_lost() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
+        await sends[0]({"type": "websocket.send", "text": "{}"})
+        written, pipe.lost = pipe.written, True
+        with pytest.raises(ClientDisconnected):
+            await sends[0]({"type": "websocket.send", "text": "{}"})
+        assert pipe.written == written
+
+    perform(scene, sends)
+
+
+@pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
+def test_who_is_not_read_or_still_speaks_is_not_gone_though_no_pong_comes(client: str) -> None:
+    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+        for _ in range(MOST_WAITING * (client == "is not read")):
+            say("sound that comes too fast")
+        for _ in range(5):
+            await asyncio.sleep(10)
+            if client == "speaks":
+                say("still here")
+                await receive()
+        assert pipe.lost == (client == "says nothing")
+        if client == "is not read":
+            for _ in range(MOST_WAITING):
+                await receive()
+            assert pipe.reading
+            await asyncio.sleep(41)
+            assert pipe.lost, "read again, it said nothing"
+
+    perform(scene, ping_s=20.0)
+
+
+def test_parts_of_nothing_are_not_kept() -> None:
+    config = Config(lambda: None, ws=UnhurriedProtocol, log_config=None)
+
+    async def main() -> None:
+        config.load()
+        server = UnhurriedProtocol(config, ServerState(), {})
+        server.connection_made(_Pipe())
+        server.handle_text(Frame(Opcode.TEXT, b"{", fin=False))
+        for _ in range(1000):
+            server.handle_cont(Frame(Opcode.CONT, b"", fin=False))
+        server.handle_cont(Frame(Opcode.CONT, b"}", fin=False))
+        assert server.frames == [b"{", b"}"]
+        server.handle_cont(Frame(Opcode.CONT, b""))
+        assert server.queue.get_nowait() == {"type": "websocket.receive", "text": "{}"}
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["POST / HTTP/1.1\r\nHost: x\r\n\r\n", f"GET / HTTP/1.1\r\nHost: x\r\nCookie: {'x' * 9000}\r\n\r\n"],
+    ids=["post", "long header"],
+)
+def test_what_is_no_handshake_is_answered_and_closed(request_text: str) -> None:
+    async def main() -> None:
+        config = Config(lambda: None, ws=UnhurriedProtocol, log_config=None)
+        config.load()
+        server, pipe = UnhurriedProtocol(config, ServerState(), {}), _Pipe()
+        server.connection_made(pipe)
+        server.data_received(request_text.encode())
+        assert pipe.said.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert pipe.lost
+        server.data_received(b"more")
+        assert pipe.written == 1
+
+    run_virtual(main())
