@@ -25,6 +25,7 @@ from web.gatekeeper import TOKEN_SHAPE, Gatekeeper
 from web.house import OpenHouse, open_house
 from web.listener import BACKLOG, listen
 from web.metrics import Metrics
+from web.punctual import PunctualProtocol
 from web.reception import Reception
 from web.unhurried import UnhurriedProtocol
 from web.welcome import Welcome
@@ -192,7 +193,7 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=PunctualProtocol,
         ws=UnhurriedProtocol,
         ws_per_message_deflate=False,  # sound does not get smaller, and it costs a millisecond a message
         # The wire answers a message that is too long with an error; beyond twice that the connection is closed.
