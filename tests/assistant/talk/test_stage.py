@@ -43,7 +43,9 @@ def card() -> Generator[VirtualCard]:
 @pytest.fixture
 def terminal(card: VirtualCard, tmp_path: Path) -> Generator[Terminal]:
     flags = [word for setting in SETTINGS for word in ("--set", setting)]
-    environ = {**card.environ, "TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+    # Readline sets them for a terminal that is not there; this one has its own.
+    environ = {name: value for name, value in card.environ.items() if name not in {"COLUMNS", "LINES"}}
+    environ |= {"TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     one = Terminal([sys.executable, "-c", NOISY, "talk", *flags], environ, tmp_path)
     try:
         yield one
