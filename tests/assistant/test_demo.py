@@ -13,6 +13,7 @@ import pytest
 import soundfile
 
 import assistant
+from assistant.replay.turns import conversation_of
 from audio.level import audible_onset
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(400)]
@@ -148,6 +149,16 @@ def test_the_screen_tells_the_whole_story(ran: Ran) -> None:
     assert "fallback: in place of a language model: no [[llm.endpoints]]" in " ".join(screen.split())
     assert "out/demo.wav" in screen
     assert "out/trace.jsonl" in screen
+
+
+def test_what_was_decided_is_decided_again(ran: Ran) -> None:
+    """From the trace as it is without words."""
+    conversation = conversation_of([{**record, "words": None} for record in ran.records])
+    assert len(conversation.records) == len(ran.records) >= 3
+    assert conversation.disagree == ()
+    for (found,) in conversation.replayed([lambda settings: settings]):
+        assert found.same
+        assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
 
 
 def test_free_speech_is_called_rough(ran: Ran) -> None:

@@ -3,12 +3,9 @@
 import asyncio
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import Phase, example, given, settings
@@ -254,18 +251,3 @@ def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
     sources = [judgement.source for judgement in found.judged_in(stretch)]
     assert sources.count("listener") == 1
     assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(400)
-def test_a_demo_in_real_time_is_decided_again(tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).with_name("repartee")), "demo", "--out", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
-    conversation = conversation_of([json.loads(line) for line in lines])
-    assert len(conversation.records) == len(lines) >= 3
-    assert conversation.disagree == ()
-    for (found,) in conversation.replayed([lambda settings: settings]):
-        assert found.same
-        assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
