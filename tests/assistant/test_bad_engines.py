@@ -30,7 +30,7 @@ from audio.tts.espeak_worker import SHARED
 from audio.vad import silero
 from audio.wav import WavMicrophone
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 MID_TURN_S = 1.2
 """The first question is being asked: from 0.7 to 1.6 s."""
@@ -107,6 +107,7 @@ class Victim:
         return self.pid > 0 and not is_running(self.pid)
 
 
+@pytest.mark.calm
 @pytest.mark.parametrize(
     "at_s",
     [
@@ -128,6 +129,7 @@ def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tm
     assert errors == [[trouble], []]
 
 
+@pytest.mark.alone
 def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_path: Path) -> None:
     victim = Victim(signal.SIGSTOP)
     performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8"))
@@ -144,6 +146,7 @@ def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_pat
 # Text to speech.
 
 
+@pytest.mark.calm
 def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
     released = threading.Event()
 

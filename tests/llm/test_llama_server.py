@@ -312,7 +312,7 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 # The whole way.
 
 
-@pytest.mark.alone
+@pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
 def test_a_spoken_question_is_answered_by_it(server: LlamaServer, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from audio.units import Pcm
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
+    pytest.mark.calm,
     pytest.mark.timeout(300),
 ]
 
@@ -45,6 +45,7 @@ def end_of_sound_s(pcm: Pcm, rate_hz: int) -> float:
     return (len(pcm) - found) / rate_hz
 
 
+@pytest.mark.alone
 @pytest.mark.real_time
 def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
     wav = question(tmp_path)

@@ -10,7 +10,7 @@ import soundfile
 from talk_app import App, talking
 from virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, write_wav
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(300)]
 
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
 WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"

@@ -13,7 +13,7 @@ from virtual_card import VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
+    pytest.mark.calm,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal"),
 ]
