@@ -29,17 +29,14 @@ run: setup
 # Hundreds of tests start the program: what Python compiled is kept, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Each file in one process, and on two cores as many processes as keep them busy: two for what computes, three for what
-# waits as well. Then two for whole programs in real time, which hardly compute; then, in one, what judges latencies.
-# All run, whatever the ones before find.
+# Each file in one of two processes; so, too, whole programs in real time, which mostly wait; then, in one process, what
+# judges latencies. All run, whatever the ones before find.
 TWO := -n 2 --dist loadfile
-THREE := -n 3 --dist loadfile
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 
 test: check
 	@status=0; \
-	$(BIN)/python -m pytest $(TWO) -m "not (slow or calm or alone)" || status=$$?; \
-	$(BIN)/python -m pytest $(THREE) -m "slow and not (calm or alone)" $(call MARKED,slow) || status=$$?; \
+	$(BIN)/python -m pytest $(TWO) -m "not (calm or alone)" || status=$$?; \
 	$(BIN)/python -m pytest $(TWO) -m "calm and not alone" $(call MARKED,calm) || status=$$?; \
 	$(BIN)/python -m pytest -m alone $(call MARKED,alone) || status=$$?; \
 	exit $$status

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.calm
+@pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
 def test_two_clips_are_answered_and_accounted_for(tmp_path: Path) -> None:
