@@ -213,7 +213,7 @@ def test_mistakes_are_one_line() -> None:
             (("--port", port), {}, f"--port {port}: in use"),
             (("--host", "0.0.0.0", "--port", "0"), {}, "--insecure"),
             (("--host", "0.0.0.0", "--port", "0"), {"REPARTEE_TOKEN": "short"}, "REPARTEE_TOKEN"),
-            (("--port", "99999"), {}, "server.port"),
+            (("--port", "99999"), {}, '--port "99999": must be'),
         ):
             done = repartee(*arguments, **environ)
             assert done.returncode == 2, done

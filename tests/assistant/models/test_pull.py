@@ -416,7 +416,7 @@ def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None
     ("variable", "value", "told"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1", "install httpx[socks], or unset ALL_PROXY"),
-        ("HTTPS_PROXY", "ftp://proxy:1", "correct HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"),
+        ("HTTPS_PROXY", "ftp://proxy:1", "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"),
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
 )
