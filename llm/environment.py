@@ -9,7 +9,7 @@ import httpx
 from llm.address import is_loopback
 
 
-def is_outside(url: str) -> bool:
+def is_outside(url: httpx.URL | str) -> bool:
     """Whether a proxy from the environment is meant for this address: never for a server on this machine."""
     return not is_loopback(httpx.URL(url).host)
 

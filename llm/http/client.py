@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from llm.address import is_loopback
-from llm.environment import environment_of_client
+from llm.environment import environment_of_client, is_outside
 
 LIMITS = httpx.Limits()
 """httpx's own."""
@@ -27,6 +26,5 @@ def client_of(
             limits=limits,
             # A certificate from the environment is for both: whoever made it may have done so for this machine.
             verify=httpx.create_ssl_context() if base.scheme == "https" else True,
-            # A proxy from the environment is for the world outside, never for a server on this machine.
-            trust_env=not is_loopback(base.host),
+            trust_env=is_outside(base),
         )
