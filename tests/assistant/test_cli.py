@@ -141,17 +141,18 @@ def test_home_is_put_in_where_the_shell_does_not(
     assert said.format(home=tmp_path) in done.stderr
 
 
-def test_ctrl_c_while_the_program_starts_is_no_traceback() -> None:
-    code = """
+@pytest.mark.parametrize("module", ["typer", "assistant.endpoints.cli", "assistant.models.needs"])
+def test_ctrl_c_while_the_program_starts_is_no_traceback(module: str) -> None:
+    code = f"""
 import signal, sys
-from assistant.cli import main
 
 class Pressed:
     def find_spec(name, *_rest):
-        if name == "assistant.models.needs":
+        if name == "{module}":
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Pressed)
+from assistant.program import main
 sys.argv = ["repartee", "config"]
 main()
 """

@@ -1,0 +1,13 @@
+"""Where the program `repartee` begins: Ctrl-C while it is still being loaded is no traceback either."""
+
+import sys
+
+
+def main() -> None:
+    """Load the commands and run one; see assistant.cli."""
+    try:
+        from assistant.cli import main as run  # noqa: PLC0415
+
+        run()
+    except KeyboardInterrupt:  # half a second of imports, before anything could answer it
+        sys.exit(130)
