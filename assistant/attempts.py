@@ -359,6 +359,7 @@ class Attempts:
                 if not leaving and broke_off is None:
                     self._trouble("the last reply did not end in time and was cut off")
                 self._finish(reply, "failed" if broke_off else "interrupted", self._heard(reply, complete=False))
+        self._mouth.close()
 
     def _failed(self, reply_id: ReplyId, why: str) -> None:
         """A fact of its own turn, also where somebody speaks into it: that turn is another one."""

@@ -101,6 +101,7 @@ class Ears:
         """Nothing more will be heard."""
         self._segment = None
         self._let_go(used=False)
+        self.restarting.close()
 
     def _listen(self, segment: SegmentId) -> None:
         self._let_go(used=False)

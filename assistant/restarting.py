@@ -28,6 +28,7 @@ class Restarting:
     tasks: asyncio.TaskGroup | None = None
     works: asyncio.Event = field(default_factory=asyncio.Event)
     failed: bool = False
+    _loading: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.works.set()
@@ -36,7 +37,12 @@ class Restarting:
         """Load it again, if that is not being done already; `then` is called once it is back."""
         if self.works.is_set() and self.tasks is not None:
             self.works.clear()
-            self.tasks.create_task(self._load(then), name=f"restart {self.name}")
+            self._loading = self.tasks.create_task(self._load(then), name=f"restart {self.name}")
+
+    def close(self) -> None:
+        """The conversation is over: what is being loaded is not waited for."""
+        if self._loading is not None:
+            self._loading.cancel()
 
     async def _load(self, then: Callable[[], None] | None) -> None:
         try:

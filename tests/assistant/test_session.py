@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from rehearsal import LoudnessVad, Performance, Rehearsal, Says, ScriptedMicrophone
+from virtual_time import run_virtual
 
 from assistant.attempts import NOT_HEARD
 from assistant.engines import SessionSettings
@@ -637,6 +638,20 @@ def test_a_voice_is_restarted_once_and_waited_for() -> None:
     first, second = rehearsal.perform().records
     assert (first.outcome, second.outcome) == ("failed", "answered")
     assert rehearsal.voice.loads == 1
+
+
+@pytest.mark.parametrize("fails", ["recognizer", "voice"])
+def test_the_end_does_not_wait_for_an_engine_that_is_being_restarted(fails: str) -> None:
+    rehearsal = Rehearsal([TIME], length_ms=3000)
+    rehearsal.transcriber.load_s = rehearsal.voice.load_s = 25.0
+    rehearsal.transcriber.dead, rehearsal.voice.fails = fails == "recognizer", fails == "voice"
+
+    async def lasts_s() -> float:
+        began_s = asyncio.get_running_loop().time()
+        await rehearsal._perform()
+        return asyncio.get_running_loop().time() - began_s
+
+    assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
 
 
 def test_what_was_spoken_is_not_listed_as_unspoken() -> None:
