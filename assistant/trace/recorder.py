@@ -191,6 +191,7 @@ class Recorder:
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
+        trace.attempts = max(trace.attempts, attempt)  # of words that nobody spoke none was asked for
         trace.user_words, trace.rough = commit.text, commit.rough
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s

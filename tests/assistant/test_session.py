@@ -452,6 +452,7 @@ def test_a_greeting_is_spoken_and_has_no_latency() -> None:
     first, second = performance.records
     assert (first.outcome, first.response_latency_ms, first.no_latency_reason) == ("answered", None, "greeting")
     assert second.outcome == "answered"
+    assert (first.attempts, second.attempts) == (1, 1), "an answer was begun"
     assert rehearsal.model.asked[0][1] == Message("assistant", "Hello, I am here.")
 
 
