@@ -185,7 +185,7 @@ class OpenTurn:
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
         if unheard or plain_words(text) == plain_words(attempt.added):
-            attempt.void = recheck.void
+            attempt.void = attempt.void if unheard else recheck.void
             return (Drop(recheck.reply, "same words"),)
         self.attempt = recheck
         others = self.transcribed(recheck.reply, text, rough=rough, unheard=False, void=recheck.void)

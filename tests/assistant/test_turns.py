@@ -846,6 +846,18 @@ def test_words_that_come_after_the_end_are_confirmed_before_they_are_answered() 
     )
 
 
+def test_the_phrase_alone_still_calls_where_asking_again_comes_to_nothing() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.voice(800)
+    scene.fading(40)
+    scene.tell(Transcribed(at(scene.now_ms), FIRST, words(""), "called"))
+    for again in (2, 3, 4):
+        scene.silence(40)
+        scene.tell(NotTranscribed(at(scene.now_ms), ReplyId(1, again), SegmentId(0)))
+    scene.silence(140)
+    assert scene.effects[-1] == NothingSaid(1, at(scene.now_ms), at(800), "called")
+
+
 def test_early_words_that_come_after_the_end_are_asked_for_once_more() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     scene.voice(800)
