@@ -64,6 +64,6 @@ def reason_of(error: Exception) -> str:
 
     Engines promise AudioError; where one breaks the promise the conversation goes on all the same. "" for a timeout.
     """
-    if isinstance(error, AudioError) or not str(error):
+    if isinstance(error, AudioError):
         return str(error)
-    return f"internal error ({type(error).__name__})"
+    return "" if isinstance(error, TimeoutError) else f"internal error ({type(error).__name__})"
