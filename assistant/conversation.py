@@ -171,9 +171,11 @@ class Conversation:
     def called(self, call: FunctionCall) -> Called:
         """The model calls a function of the client's."""
         item = self.reserve()
-        taken = any(isinstance(one, Called) and one.call_id == call.call_id for one in self._items)
+        taken = {one.call_id for one in self._items if isinstance(one, Called)}
+        taken |= {used.call.call_id for one in self._items if isinstance(one, Answered) for used in one.used}
         # Some services name the first call of every answer the same.
-        called = Called(item, f"call_{item}" if taken else call.call_id, call.name, call.arguments, call.extra)
+        call_id = f"call_{item}" if call.call_id in taken else call.call_id
+        called = Called(item, call_id, call.name, call.arguments, call.extra)
         self._add(called)
         return called
 

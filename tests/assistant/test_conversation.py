@@ -1,6 +1,7 @@
 """The history: nothing is remembered that was not heard."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -272,6 +273,14 @@ def test_a_tool_stays_with_the_reply_that_used_it() -> None:
     )
     assert conversation.delete(item)
     assert conversation.messages() == (Message("user", "weather?"),)
+
+
+def test_a_clients_call_is_not_called_as_one_of_our_own_was() -> None:
+    """A service that counts the calls of each answer anew gives both the same id."""
+    conversation = Conversation("", max_turns=5)
+    conversation.answering(FIRST, Script())
+    conversation.used(FIRST, LOOKED_UP)
+    assert conversation.called(replace(LOOKED_UP.call, name="set_lamp")).call_id != LOOKED_UP.call.call_id
 
 
 def test_what_a_tool_has_done_outlives_a_retracted_reply() -> None:
