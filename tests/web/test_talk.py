@@ -1042,6 +1042,24 @@ def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
     assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
 
 
+def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_item.added")
+        item = stage.events("response.output_item.added")[-1]["item"]["id"]
+        await stage.send("conversation.item.delete", item_id=item)
+        stage.talk.gone()
+        resumed(stage, ReplyId(1, 1), 0)
+        await stage.until_idle()
+        assert stage.kinds.count("conversation.item.added") == 1, "what was typed"
+        assert [part["id"] for part in stage.done[0]["output"]] == [item], "the response has it all the same"
+        await stage.send("conversation.item.retrieve", item_id=item)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_not_found"]
+
+
 def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")

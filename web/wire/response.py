@@ -23,14 +23,18 @@ class Response:
         item_id: Of its message, if there is one.
         open: response.done was not sent yet.
         began: Its message was opened.
+        deleted: Its message is not in the conversation any longer.
     """
 
-    def __init__(self, head: ResponseHead, item_id: ItemId, outbox: Outbox, order: ItemOrder) -> None:
-        """Announce it."""
+    def __init__(
+        self, head: ResponseHead, item_id: ItemId, outbox: Outbox, order: ItemOrder, *, deleted: bool = False
+    ) -> None:
+        """Announce it; `deleted`: again, to a client that has had its message deleted meanwhile."""
         self.head = head
         self.item_id = item_id
         self.open = True
         self.began = False
+        self.deleted = deleted
         self._outbox = outbox
         self._order = order
         self._sound = ReplySound(head.output_format)
@@ -40,8 +44,8 @@ class Response:
         self._index = 0  # of the message, among the response's items
         self._delta_start = ""
         self._cut = False
-        self._deleted = False
-        order.reserve(item_id)  # here, too, the history has it from now on
+        if not deleted:
+            order.reserve(item_id)  # here, too, the history has it from now on
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
 
     # ---- while it is under way ----
@@ -102,7 +106,7 @@ class Response:
         """It was cut short, before or after its end: what the client had of it and did not hear goes."""
         if self.open:
             self.end(fact)
-        if self._cut or self._deleted or not self.began:
+        if self._cut or self.deleted or not self.began:
             return
         self._cut = True
         if fact.why == "went on":
@@ -119,12 +123,12 @@ class Response:
 
     def delete(self) -> None:
         """Its message is not in the conversation any longer: nothing more becomes of it there."""
-        self._deleted = self.began
+        self.deleted = self.began
 
     @property
     def in_conversation(self) -> bool:
         """The client knows its message as an item of the conversation."""
-        return self.began and not self._deleted
+        return self.began and not self.deleted
 
     def message(self) -> JsonObject:
         """Its message as it is now."""
@@ -140,9 +144,10 @@ class Response:
         self._index = len(self._calls)
         self._delta_start = _start_of_delta(self._part_at())
         item = message_object(self.item_id, "assistant", None, "in_progress")
-        previous = self._order.insert(self.item_id, written=not self.head.spoken)
         self._outbox.add("response.output_item.added", {**self._at(), "output_index": self._index, "item": item})
-        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": item})
+        if not self.deleted:
+            previous = self._order.insert(self.item_id, written=not self.head.spoken)
+            self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": item})
         self._outbox.add("response.content_part.added", {**self._part_at(), "part": self._part("")})
 
     def _end_message(self, status: str) -> None:
@@ -156,7 +161,7 @@ class Response:
         self._outbox.add("response.content_part.done", {**at, "part": self._part(self._text)})
         item = self.message()
         self._outbox.add("response.output_item.done", {**self._at(), "output_index": self._index, "item": item})
-        if not self._deleted:
+        if not self.deleted:
             before = self._order.before(self.item_id)
             self._outbox.add("conversation.item.done", {"previous_item_id": before, "item": item})
 

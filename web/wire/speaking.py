@@ -54,7 +54,8 @@ class Speaking:
         """
         known = self._responses.pop(begun.reply, None)
         if known is not None:
-            self._responses[begun.reply] = Response(known.head, begun.item, self._outbox, self._order)
+            again = Response(known.head, begun.item, self._outbox, self._order, deleted=known.deleted)
+            self._responses[begun.reply] = again
             return
         if (stale := self._under_way()) is not None:
             # The core never has two under way; if it had, the client should not wait for the first for ever.
