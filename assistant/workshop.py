@@ -21,7 +21,7 @@ from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing
 from assistant.spoken.reading import spoken
 from assistant.turn_end.estimate import fitted_turn_end
-from audio.errors import EngineLoadError
+from audio.errors import EngineError, EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
 from audio.vad import Vad
@@ -197,7 +197,7 @@ class Workshop:
         desk = build.smart_turn(place)
         try:
             await self._timed(desk.load())
-        except EngineLoadError as error:
+        except (EngineLoadError, EngineError) as error:
             self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
             return None
         self._note("turn", "estimate", f"of {sources}, with {need.name}", "as configured", began_s)

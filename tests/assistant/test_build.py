@@ -17,7 +17,7 @@ from assistant.derived_settings import attention, turn_settings, with_phrase
 from assistant.engines import Engines
 from assistant.turn_end.estimate import BALANCED
 from assistant.workshop import Workshop, close_engine
-from audio.errors import EngineLoadError
+from audio.errors import EngineError, EngineLoadError
 from audio.units import Samples
 from llm.chat import Answering, Finished, Message, Token
 from llm.routing.choice import Place
@@ -85,6 +85,28 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
     assert "repartee models pull base.en" in stt.why
     assert "repartee models pull en_US" in tts.why
     assert "repartee models pull smart-turn" in turn.why
+
+
+class _Unfit:
+    """A network that can be loaded, and fails when it is asked."""
+
+    def __init__(self, path: Path) -> None:
+        pass
+
+    def probability(self, _pcm: object) -> float:
+        raise EngineError("Smart Turn failed inside onnxruntime")
+
+
+def test_a_smart_turn_that_loads_and_fails_when_it_is_asked_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.workshop.at_hand", lambda _need: tmp_path)
+    monkeypatch.setattr("audio.endpointing.smart_turn_desk.SmartTurn", _Unfit)
+    shop = workshop()
+    assert asyncio.run(shop._make_listener()) is None
+    (turn,) = shop.chosen
+    assert (turn.name, turn.fallback) == ("estimate", True)
+    assert "without Smart Turn: Smart Turn failed" in turn.why
 
 
 @pytest.mark.slow
