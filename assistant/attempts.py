@@ -64,7 +64,7 @@ class Attempts:
         at: How far the microphone has come.
         tell: Turn taking hears of it.
         show: Whoever shows the conversation does.
-        trouble: Told what goes wrong, in one sentence, and whether that holds words.
+        trouble: Told what goes wrong, in one sentence that holds no words.
         said: Told what of a reply was heard, when it is over.
         last_reply: As it was written.
     """
@@ -78,7 +78,7 @@ class Attempts:
     at: Callable[[], Samples]
     tell: Callable[[Event], None]
     show: Callable[[Fact], None]
-    trouble: Callable[[str, bool], None]
+    trouble: Callable[[str], None]
     said: Callable[[str], None]
     last_reply: str = ""
     _rest: tuple[ReplyId | None, str | None] = None, ""  # what nobody heard of the last one that was cut
@@ -90,7 +90,7 @@ class Attempts:
 
     def __post_init__(self) -> None:
         voice = self.engines.voice
-        self._mouth = Restarting(voice.name, voice.load, self._trouble)
+        self._mouth = Restarting(voice.name, voice.load, self.trouble)
         self.speaker.on_played = self._played
         self.conversation.on_given_up = lambda item: self.show(ItemGivenUp(item))
 
@@ -122,7 +122,7 @@ class Attempts:
         said = self._said(effect.text, effect.added) or self.conversation.said(self._item(), "")
         end_ms = ms_of_samples(effect.speech_end)
         self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
-        self.recorder.taken_down(effect, self._clocked(effect.speech_end), self.clock)
+        self.recorder.taken_down(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
 
     def _said(self, text: str, added: str) -> Said | None:
         if not added:
@@ -196,7 +196,7 @@ class Attempts:
         if reply.error is not None:
             self._failed(reply.id, reply.error)
         if reply.unspoken:
-            self._trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True)
+            self.show(Trouble(f"not spoken: {' '.join(reply.unspoken)}"))  # words: on the screen only
         for call in reply.calls:
             self.show(FunctionCalled(reply.id, self.conversation.called(call)))
         self.show(_sent(reply))
@@ -218,7 +218,7 @@ class Attempts:
         if attempt.messages:
             attempt.take_back = self.engines.deeds.do(self.engines.deeds.effect_of(attempt.messages), _now_s())
         reply.gain_db = self.engines.deeds.gain_db
-        speech_end_s = None if effect.speech_end is None else self._clocked(effect.speech_end)
+        speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
         self.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._said(effect.text, effect.added)
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
@@ -232,7 +232,7 @@ class Attempts:
         """See `Session.measured`."""
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
-            attempt.reply.was_measured(self._clocked(attempt.speech_end) + latency_s, device_s)
+            attempt.reply.was_measured(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
     def written(self, reply_id: ReplyId | None) -> str:
         """The text of this reply so far, else of the last one; "" where there was none."""
@@ -268,7 +268,7 @@ class Attempts:
         if reply is not None:
             heard = self._heard(reply, complete=True)
             if reply.audible and reply.unheard:
-                self._trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+                self.trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
             self._tell_cut(reply, heard)
             self._finish(reply, "answered" if reply.answered else "failed", heard)
             self.tell(ReplyEnded(self.at(), reply_id))
@@ -348,7 +348,7 @@ class Attempts:
             if task.done():
                 return
             task.cancel()
-        self._trouble(f"the task of {task.get_name()} did not stop")
+        self.trouble(f"the task of {task.get_name()} did not stop")
 
     def hang_up(self, *, leaving: bool, broke_off: str | None = None) -> None:
         """The conversation is over; `leaving`: and nobody waits for the last reply; `broke_off`: why, if it did."""
@@ -357,7 +357,7 @@ class Attempts:
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or broke_off
                 if not leaving and broke_off is None:
-                    self._trouble("the last reply did not end in time and was cut off")
+                    self.trouble("the last reply did not end in time and was cut off")
                 self._finish(reply, "failed" if broke_off else "interrupted", self._heard(reply, complete=False))
         self._mouth.close()
 
@@ -365,13 +365,6 @@ class Attempts:
         """A fact of its own turn, also where somebody speaks into it: that turn is another one."""
         self.show(Trouble(why))
         self.recorder.event(reply_id.turn, "error", _now_s(), why)
-
-    def _trouble(self, what: str, *, private: bool = False) -> None:
-        self.trouble(what, private)
-
-    def _clocked(self, position: Samples) -> float:
-        """Loop time of a position on the microphone's line."""
-        return self.clock.to_loop_s(position)
 
 
 def _sent(reply: Reply) -> ReplySent:

@@ -108,7 +108,7 @@ class Session:
             lambda: self._at,
             self._tell,
             self.show,
-            lambda what, private: self._trouble(what, private=private),
+            self._trouble,
             self._listening.assistant_said,
         )
 
@@ -362,11 +362,10 @@ class Session:
 
     # ---- what goes wrong ----
 
-    def _trouble(self, what: str, *, private: bool = False) -> None:
-        """One sentence for the person; into the trace unless it holds words."""
+    def _trouble(self, what: str) -> None:
+        """One sentence for the person and the trace."""
         self.show(Trouble(what))
-        if not private:
-            self.recorder.trouble(what, self._now_s())
+        self.recorder.trouble(what, self._now_s())
 
     # ---- the end ----
 
