@@ -9,6 +9,7 @@ is `endpoint_wait`.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, get_args
 
 Stage = Literal[
@@ -92,10 +93,10 @@ def account(speech_end_s: float, spans: Mapping[str, Span], last: str) -> dict[S
 
 
 def _walk_back(speech_end_s: float, spans: Mapping[str, Span], last: str) -> Iterable[tuple[Stage, float]]:
-    span: Span | None = spans[last]
-    until_s = span.end_s if span is not None else speech_end_s
-    while span is not None and until_s > speech_end_s:
-        before = max((spans[name] for name in span.after if name in spans), key=_end, default=None)
+    span = spans[last]
+    until_s = span.end_s
+    while until_s > speech_end_s:
+        before = max((spans[name] for name in span.after if name in spans), key=attrgetter("end_s"), default=None)
         if before is None:
             # Nothing was waited for: the work itself is paid, the silence before it is the wait for the endpoint.
             began_s = min(max(span.start_s, speech_end_s), until_s)
@@ -105,10 +106,6 @@ def _walk_back(speech_end_s: float, spans: Mapping[str, Span], last: str) -> Ite
         since_s = min(max(before.end_s, speech_end_s), until_s)
         yield span.stage, until_s - since_s
         span, until_s = before, since_s
-
-
-def _end(span: Span) -> float:
-    return span.end_s
 
 
 def _finish(speech_end_s: float, spans: Mapping[str, Span], last: str, free: Stage | None) -> float:
@@ -125,14 +122,12 @@ def _finish(speech_end_s: float, spans: Mapping[str, Span], last: str, free: Sta
         span = spans[name]
         before = [other for other in span.after if other in spans]
         ready_s = max((finish(other) for other in before), default=speech_end_s)
-        measured_ready_s = max((spans[other].end_s for other in before), default=speech_end_s)
         if before:
-            cost_s = 0.0 if span.stage == free else max(0.0, span.end_s - max(measured_ready_s, speech_end_s))
+            began_s = max(speech_end_s, *(spans[other].end_s for other in before))
         else:
             began_s = max(span.start_s, speech_end_s)
-            cost_s = 0.0 if span.stage == free else max(0.0, span.end_s - began_s)
-            cost_s += 0.0 if free == "endpoint_wait" else began_s - speech_end_s
-        done[name] = max(ready_s, speech_end_s) + cost_s
+            ready_s += 0.0 if free == "endpoint_wait" else began_s - speech_end_s
+        done[name] = ready_s + (0.0 if span.stage == free else max(0.0, span.end_s - began_s))
         return done[name]
 
     return finish(last)
