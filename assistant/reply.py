@@ -93,7 +93,6 @@ class Reply:
     _units: "asyncio.Queue[Unit | None]" = field(default_factory=lambda: asyncio.Queue(UNITS_AHEAD))
     _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
     _books: AnswerBooks | None = None
-    _written: int = 0
     _put_in: list[Unit] = field(default_factory=list)
     _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
     _began_s: float | None = None  # speaking the first unit
@@ -180,7 +179,7 @@ class Reply:
                         await self._put(unit)
             for unit in self._sentences.finish():
                 await self._put(unit)
-            if not self._written and not self.calls:
+            if not self._put_in and not self.calls:
                 self.error = "the model's answer was empty"
                 await self._say(NOTHING_CAME)
         except LlmError as error:
@@ -191,7 +190,7 @@ class Reply:
             self.filtered = isinstance(error, LlmFiltered) and begun
             books.ended(loop.time())
             await self._break_off()
-            await self._say(f"{BROKE_OFF} {error.spoken}" if self._written else error.spoken)
+            await self._say(f"{BROKE_OFF} {error.spoken}" if self._put_in else error.spoken)
         await self._units.put(None)
 
     async def _break_off(self) -> None:
@@ -210,17 +209,15 @@ class Reply:
         while waiting and waiting[-1] is not None and not waiting[-1].ends_sentence:
             waiting.pop()
             self._put_in.pop()
-            self._written -= 1
         for kept in waiting:
             self._units.put_nowait(kept)
 
     async def _say(self, text: str) -> None:
-        await self._put(Unit(text=text, index=self._written, ends_sentence=True))
+        await self._put(Unit(text=text, index=len(self._put_in), ends_sentence=True))
 
     async def _put(self, unit: Unit) -> None:
         if self._books is not None:
             self._books.unit(asyncio.get_running_loop().time())
-        self._written += 1
         self._put_in.append(unit)
         await self._units.put(unit)
 
@@ -231,7 +228,7 @@ class Reply:
             case Token():
                 if self.spoken:
                     return self._sentences.feed(event.text)
-                return (Unit(text=event.text, index=self._written, ends_sentence=False),)
+                return (Unit(text=event.text, index=len(self._put_in), ends_sentence=False),)
             case FunctionCall():
                 self.calls.append(event)
             case Finished():

@@ -303,8 +303,7 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
 
 
 def _words(segment: str, at: Samples, rough: str, said: str) -> Words:
-    text = {"-": "", "?": "?"}.get(said, said)
-    return Words(SegmentId(int(segment)), at, text, rough == "1")
+    return Words(SegmentId(int(segment)), at, "" if said == "-" else said, rough == "1")
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:
