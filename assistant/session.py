@@ -382,7 +382,7 @@ class Session:
 
     def _hang_up(self, broke_off: str | None = None) -> None:
         self._attempts.hang_up(leaving=self._leaving, broke_off=broke_off)
-        self.recorder.give_up("failed" if broke_off else "cleared", self.microphone.clock, broke_off)
+        self.recorder.give_up(self.microphone.clock, broke_off)
         self._listening.end()
 
     def _now_s(self) -> float:

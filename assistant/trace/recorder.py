@@ -110,7 +110,7 @@ class Recorder:
     def judged(self, estimate: Estimate, now_s: float) -> None:
         """How likely the turn is over was estimated in the silence at hand."""
         for trace in self._turns.values():
-            if self._hearing is not None and any(hearing is self._hearing for hearing in trace.hearings):
+            if self._is_heard_in(trace):
                 sources = estimate.sources or "habits"
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 trace.event("judged", now_s, detail)
@@ -126,7 +126,7 @@ class Recorder:
         if self._hearing is not None:
             self._hearing.end(now_s)
             trace = self._turns.get(turn)
-            if trace is not None and not any(hearing is self._hearing for hearing in trace.hearings):
+            if trace is not None and not self._is_heard_in(trace):
                 trace.hearings.append(self._hearing)
             self._hearing = None
 
@@ -173,6 +173,10 @@ class Recorder:
     @property
     def _for_others(self) -> bool:
         return self._hearing is not None and not self._meant
+
+    def _is_heard_in(self, trace: TurnTrace) -> bool:
+        """What is heard belongs to this turn."""
+        return any(hearing is self._hearing for hearing in trace.hearings)
 
     def _zero_at(self, zero_s: float) -> str:
         """Wall clock at the line's first sample."""
@@ -222,7 +226,7 @@ class Recorder:
 
     def trouble(self, what: str, now_s: float) -> None:
         """Something failed: a fact of every turn that is open, and of one that is about to begin."""
-        if self._hearing is not None and not any(self._hearing in trace.hearings for trace in self._turns.values()):
+        if self._hearing is not None and not any(map(self._is_heard_in, self._turns.values())):
             self._hearing.troubles.append((now_s, what))
         for trace in self._turns.values():
             trace.event("error", now_s, what)
@@ -256,16 +260,16 @@ class Recorder:
         self.told.forget()
         self._overheard += 1
 
-    def give_up(self, outcome: Outcome, clock: StreamClock, error: str | None = None) -> None:
-        """The conversation ends here and now: what is open is written as it stands."""
+    def give_up(self, clock: StreamClock, error: str | None = None) -> None:
+        """The conversation ends here and now: what is open is written as it stands. `error`: what broke it off."""
         for turn, trace in list(self._turns.items()):
             if trace.speech_start_s is None and error is None:
                 continue  # words that came after the end of their turn
-            if self._for_others and any(hearing is self._hearing for hearing in trace.hearings):
+            if self._for_others and self._is_heard_in(trace):
                 self.overheard(turn)
                 continue
             trace.error = trace.error or error
-            self.finish(turn, outcome, "", clock)
+            self.finish(turn, "failed" if error else "cleared", "", clock)
 
     def finish(self, turn: int, outcome: Outcome, heard: str, clock: StreamClock) -> None:
         """Everything about the turn is known: write its record."""
