@@ -149,11 +149,6 @@ class Memory:
         """Wait until everything is written; the caller brings the deadline, for a disk may stay full."""
         await self._lines.settle()
 
-    @property
-    def given_up(self) -> int:
-        """Items lost because the disk could not keep up."""
-        return self._lines.dropped
-
     # ---- the disk ----
 
     async def run(self) -> None:

@@ -77,11 +77,6 @@ class PauseHabits:
         """After the speaker went on with a turn that was committed: what ended it was a pause."""
         return replace(self, turns=max(self.turns - 1, 0), pauses=self.pauses + 1, paused=True)
 
-    def quantile_ms(self, share: float) -> float:
-        """The length that `share` (0..1) of the pauses do not exceed; PAUSE_FROM_MS where there were none."""
-        ordered = sorted(self.pauses_ms)
-        return ordered[round(min(max(share, 0.0), 1.0) * (len(ordered) - 1))] if ordered else PAUSE_FROM_MS
-
     @property
     def excess_ms(self) -> float:
         """How much longer than PAUSE_FROM_MS this speaker's pauses last in the mean, drawn towards the usual."""

@@ -171,7 +171,6 @@ def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
     monkeypatch.setattr(write_behind, "MOST_WAITING", 2)
     monkeypatch.setattr(os, "write", _failing([True]))
     asyncio.run(write(memory, history(3)))
-    assert memory.given_up == 4
     assert complaints[0].endswith("set talk.remember = false.")
     assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
     assert remembered(memory.path.read_bytes()).items == history(3)[-2:]

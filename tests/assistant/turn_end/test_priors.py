@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.turn_end.priors import (
-    PAUSE_FROM_MS,
     USUAL_EXCESS_MS,
     PauseHabits,
     answer_shift,
@@ -24,15 +23,14 @@ def told(pauses_ms: list[float], turns: int) -> PauseHabits:
 
 def test_a_stranger_is_usual() -> None:
     assert (PauseHabits().excess_ms, PauseHabits().shift) == (USUAL_EXCESS_MS, 0.0)
-    assert PauseHabits().quantile_ms(0.9) == PAUSE_FROM_MS
+    assert PauseHabits().pauses_ms == ()
 
 
 def test_who_pauses_long_and_often_is_waited_for() -> None:
     slow = told([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
     assert slow.excess_ms > 1.15 * USUAL_EXCESS_MS
     assert slow.shift < -0.3
-    assert slow.quantile_ms(0.5) == 1000.0
-    assert (slow.quantile_ms(0.0), slow.quantile_ms(1.0)) == (800.0, 1500.0)
+    assert slow.pauses_ms == (1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0)
 
 
 def test_who_never_pauses_is_answered_sooner() -> None:
