@@ -311,17 +311,18 @@ class Attempts:
         self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
         self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
 
-    def retract(self, effect: Retract) -> None:
-        """Nothing of it was heard: it never was, and what it has done is undone."""
-        take_back = self._attempts[effect.reply].take_back
+    def retract(self, effect: Retract) -> bool:
+        """Nothing of it was heard: it never was, and what it has done is undone. Whether it answered speech."""
+        attempt = self._attempts[effect.reply]
         reply = self._end(effect.reply)
         if reply is not None and reply.id == self._resumed:
             self._rest = reply.id, reply.rest  # of any other the turn is answered anew
-        take_back()
+        attempt.take_back()
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
         self.show(ReplyCut(effect.reply, "", played_ms, "went on"))
+        return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
         """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""

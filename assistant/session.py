@@ -301,8 +301,8 @@ class Session:
             case Drop():
                 self._attempts.drop(effect)
             case Retract():
-                self._attempts.retract(effect)
-                self._listening.went_on()
+                if self._attempts.retract(effect):
+                    self._listening.went_on()
             case Interrupt():
                 self._attempts.interrupt(effect)
             case Duck():

@@ -21,7 +21,7 @@ from rehearsal import (
 from virtual_time import run_virtual
 
 from assistant.deeds import Deeds
-from assistant.engines import Engines
+from assistant.engines import Engines, SessionSettings
 from assistant.turn_end.estimate import Estimate, Evidence, Patience
 from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
@@ -44,7 +44,7 @@ class Asked:
         return Estimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-def habits_in(*says: Says, turns: TurnSettings = FIXED_400) -> list[PauseHabits]:
+def habits_in(*says: Says, turns: TurnSettings = FIXED_400, greeting: str = "") -> list[PauseHabits]:
     """What is known of the speaker, estimate by estimate, each change once."""
     asked = Asked()
     engines = Engines(
@@ -52,13 +52,13 @@ def habits_in(*says: Says, turns: TurnSettings = FIXED_400) -> list[PauseHabits]
         LoudnessVad("spare"),
         ScriptedTranscriber(list(says)),
         ScriptedModel(("It is ten o'clock and all is well.",) * len(says)),
-        ScriptedVoice(),
+        ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0),
         Deeds(lambda _messages: None, lambda: NOON),
         turn_end=asked,
     )
-    run_virtual(
-        Hold(ScriptedMicrophone(list(says), says[-1].end_ms + 4000), engines, turns, keep_words=False).perform()
-    )
+    microphone = ScriptedMicrophone(list(says), says[-1].end_ms + 4000)
+    greets = SessionSettings(greeting=greeting)
+    run_virtual(Hold(microphone, engines, turns, greets, keep_words=False).perform())
     return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
 
 
@@ -73,6 +73,11 @@ def test_who_went_on_after_the_commit_has_paused() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=UNPREPARED)
     assert first == PauseHabits()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
+
+
+def test_who_speaks_up_before_a_greeting_is_heard_has_not_paused() -> None:
+    (only,) = habits_in(Says(100, 900, "a small coffee"), greeting="Welcome.")
+    assert only == PauseHabits(), "nobody had been taken for done"
 
 
 def test_a_new_turn_begins_without_a_pause() -> None:
