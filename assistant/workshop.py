@@ -82,7 +82,7 @@ class Workshop:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them."
             )
         skills = build.skills()
-        await self._timed(asyncio.to_thread(skills.load, self.settings.assistant.language))
+        await self._timed("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         self._sentences = build.skill_sentences() if self.settings.skills.enabled else ()
         if self.talks and self.settings.talk.mode == "wake":
             self._sentences = with_phrase(self._sentences, self.settings.talk.wake_phrase)
@@ -196,7 +196,7 @@ class Workshop:
             return None
         desk = build.smart_turn(place)
         try:
-            await self._timed(desk.load())
+            await self._timed("Smart Turn", desk.load())
         except (EngineLoadError, EngineError) as error:
             self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
             return None
@@ -236,14 +236,14 @@ class Workshop:
         shared = self._shared_whisper
         if not shared.works:
             began_s = _now_s()
-            await self._timed(shared.load())
+            await self._timed(shared.name, shared.load())
             self._note("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
 
     async def _sphinx(self, lacking: str) -> Transcriber:
         began_s = _now_s()
         transcriber = build.sphinx(self.settings, self._sentences)
-        await self._timed(transcriber.load())
+        await self._timed(transcriber.name, transcriber.load())
         why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
         self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking))
         return transcriber
@@ -277,14 +277,14 @@ class Workshop:
             raise EngineLoadError(f"the Piper voice {need.name} is not at hand ({missing(need)}).")
         began_s = _now_s()
         voice = build.piper(self.settings, place)
-        await self._timed(voice.load())
+        await self._timed(voice.name, voice.load())
         self._note("tts", voice.name, voice.detail, why, began_s)
         return voice
 
     async def _espeak(self, lacking: str) -> Voice:
         began_s = _now_s()
         voice = build.espeak(self.settings)
-        await self._timed(voice.load())
+        await self._timed(voice.name, voice.load())
         why = f"in place of piper: {lacking}" if lacking else "as configured"
         self._note("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
@@ -298,7 +298,7 @@ class Workshop:
         if self.settings.llm.endpoints:
             why = "as configured"
             model = build.routed(self.settings, self.environ)
-            await self._timed(model.load())
+            await self._timed(model.name, model.load())
         else:
             why = "in place of a language model: no [[llm.endpoints]] in config.toml"
         shown = build.answering(self.settings, skills, model, Deeds(lambda _messages: None, build.local_now))
@@ -324,18 +324,18 @@ class Workshop:
             )
         # Known before it is loaded: whoever gives up waiting closes it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
-        await self._timed(tools.load())
+        await self._timed(tools.name, tools.load())
         troubles = [*(f"{name} takes no functions and cannot answer" for name in takes_none), *tools.troubles]
         why = f"not all of them: {'; '.join(troubles)}" if troubles else "as configured"
         self._note("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
 
-    async def _timed(self, loading: Awaitable[None]) -> None:
+    async def _timed(self, name: str, loading: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await loading
         except TimeoutError as error:
             raise EngineLoadError(
-                f"an engine did not load within {LOAD_TIMEOUT_S:g} s; see `repartee demo` again"
+                f"{name} did not load within {LOAD_TIMEOUT_S:g} s: see `repartee doctor`, and try again"
             ) from error
 
     def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:

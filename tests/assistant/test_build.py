@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,6 +108,20 @@ def test_a_smart_turn_that_loads_and_fails_when_it_is_asked_is_done_without(
     (turn,) = shop.chosen
     assert (turn.name, turn.fallback) == ("estimate", True)
     assert "without Smart Turn: Smart Turn failed" in turn.why
+
+
+class _Slow:
+    """Skills that are never read."""
+
+    def load(self, _language: str) -> None:
+        time.sleep(0.1)
+
+
+def test_what_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assistant.workshop.LOAD_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(build, "skills", _Slow)
+    with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: see `repartee doctor`"):
+        asyncio.run(workshop().open())
 
 
 @pytest.mark.slow
