@@ -9,8 +9,8 @@ from assistant.facts import Fact, TurnFinished
 from assistant.latency import Span
 from assistant.trace.context import trace_id_of, traceparent
 from assistant.trace.record import EventName, Outcome, TurnRecord
-from assistant.trace.told import ToldLog
-from assistant.trace.turn_trace import HearingTrace, Line, PartialFacts, TurnTrace, probability_byte, salted_hash
+from assistant.trace.told import ToldLog, probability_byte
+from assistant.trace.turn_trace import HearingTrace, Line, PartialFacts, TurnTrace, salted_hash
 from assistant.turn_end.completeness import completeness
 from assistant.turn_end.estimate import Estimate
 from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, TakeDown, Transcribe

@@ -142,7 +142,7 @@ class ToldLog:
         self._last = event
         self._frames += 1
         if event.voicing.speaking:  # how sure the detector is matters only of voice
-            self._sure.append(round(min(max(event.voicing.probability, 0.0), 1.0) * 255))
+            self._sure.append(probability_byte(event.voicing.probability))
 
     def _keep_playing(self, now: Samples) -> None:
         """The reports have stopped: the last one counts, however little it told."""
@@ -182,6 +182,11 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     if isinstance(patience, dict):
         known["patience"] = Patience(**patience)
     return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def probability_byte(probability: float) -> int:
+    """0..1 to 0..255, as fine as a trace keeps it."""
+    return round(min(max(probability, 0.0), 1.0) * 255)
 
 
 def _news(kept: Playing, event: Playing) -> bool:

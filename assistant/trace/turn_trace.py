@@ -19,7 +19,7 @@ from assistant.trace.record import (
     TracedWords,
     TurnRecord,
 )
-from assistant.trace.told import Entries
+from assistant.trace.told import Entries, probability_byte
 from llm.chat import Finished
 
 SHORTEST_SILENCE_S = 0.06
@@ -261,11 +261,6 @@ class TurnTrace:
             for attempt, spans in sorted(self._spans.items())
             for span in sorted(spans.values(), key=lambda span: (span.start_s, STAGES.index(span.stage)))
         ]  # fmt: skip
-
-
-def probability_byte(probability: float) -> int:
-    """0..1 to 0..255."""
-    return round(min(1.0, max(0.0, probability)) * 255)
 
 
 def salted_hash(salt: bytes, text: str) -> str:
