@@ -154,15 +154,14 @@ class Conversation:
         if isinstance(answered, Answered):
             self._replace(answered.id, replace(answered, used=(*answered.used, used)))
 
-    def retract(self, reply: ReplyId) -> ItemId | None:
-        """The turn goes on: what was to answer it is gone, but for what tools have done. Returns its item."""
+    def retract(self, reply: ReplyId) -> None:
+        """The turn goes on: what was to answer it is gone, but for what tools have done."""
         item = self._replies.pop(reply, None)
         if item is not None and (used := self._used(item)):
             self._scripts.pop(item, None)
             self._replace(item, Answered(item, "", complete=False, used=used))
         elif item is not None:
             self.delete(item)
-        return item
 
     def _used(self, item: ItemId) -> tuple[Used, ...]:
         answered = self.find(item)
