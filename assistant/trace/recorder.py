@@ -62,6 +62,8 @@ class Recorder:
     _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
     _hearing: HearingTrace | None = None
     _meant: bool = True  # what is heard is for the assistant, as far as is known
+    _speaking: bool = False
+    _others_go_on: bool = False  # who was not meant, behind the end of what was listened to
     _overheard: int = 0
     _at: Samples = Samples(0)
 
@@ -73,12 +75,16 @@ class Recorder:
     def frame(self, frame: Frame, voicing: Voicing, clock: StreamClock) -> None:
         """A frame went by."""
         self._at = frame.end
+        self._speaking = voicing.speaking
+        if not self._speaking:
+            self._forget_others()
         if self._hearing is not None:
             self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.edge), voicing.probability)
         self._before.append(probability_byte(voicing.probability))
 
     def segment_opened(self, opened: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
         """A segment is heard; `started` tells whose it is, `addressed` that it is meant for the assistant after all."""
+        self._forget_others()
         self._meant = meant
         segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
         frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
@@ -123,6 +129,7 @@ class Recorder:
         if self._for_others:
             self._hearing = None
             self.told.forget()
+            self._others_go_on = self._speaking
         if self._hearing is not None:
             self._hearing.end(now_s)
             trace = self._turns.get(turn)
@@ -172,7 +179,13 @@ class Recorder:
 
     @property
     def _for_others(self) -> bool:
-        return self._hearing is not None and not self._meant
+        return self._others_go_on or (self._hearing is not None and not self._meant)
+
+    def _forget_others(self) -> None:
+        """Who was not meant and went on speaking has ended."""
+        if self._others_go_on:
+            self._others_go_on = False
+            self.told.forget()
 
     def _is_heard_in(self, trace: TurnTrace) -> bool:
         """What is heard belongs to this turn."""

@@ -128,6 +128,26 @@ def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> 
     assert len(record.hearings) == 1
 
 
+@pytest.mark.parametrize("cut_by", ["typing", "length"])
+def test_how_somebody_else_goes_on_behind_a_cut_is_in_no_record(cut_by: str) -> None:
+    """Whether somebody types meanwhile, or it is longer than a turn may be."""
+    longest_s = 60.0 if cut_by == "typing" else 2.0
+    rehearsal = Rehearsal(
+        [Says(500, 4500, "the doctor said it is serious"), Says(6000, 7000, "hey computer what time is it")],
+        length_ms=11000,
+        replies=["One two three four."] * 2,
+        attention=listener(0),
+        turns=TurnSettings(speculate_after_ms=100.0, max_turn_s=longest_s),
+    )
+    if cut_by == "typing":
+        rehearsal.at(1500, lambda: rehearsal.session.type("what time is it"))
+    records = rehearsal.perform().records
+    assert [record.outcome for record in records] == ["answered"] * len(records)
+    told = [entry.split() for record in records for entry in record.told if entry.startswith("hear")]
+    voiced = [int(end) for _, end, _, speaking, *_ in told if speaking == "1"]
+    assert min(voiced) > 6000 * 16, "the trace tells how somebody else spoke"
+
+
 def test_a_conversation_that_breaks_off_leaves_nothing_of_others() -> None:
     rehearsal = Rehearsal([Says(500, 5500, "the doctor said")], attention=listener(), turns=EAGER)
 
