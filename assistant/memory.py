@@ -119,11 +119,6 @@ class Memory:
                         dated.append((path.stat().st_mtime_ns, path.stem))
         return tuple(name for _, name in sorted(dated, reverse=True))
 
-    @classmethod
-    def latest(cls, folder: Path) -> str | None:
-        """The conversation in which something was said last; None where none is kept."""
-        return next(iter(cls.names(folder)), None)
-
     # ---- what is said ----
 
     def tell(self, fact: Fact, items: Sequence[Item]) -> None:

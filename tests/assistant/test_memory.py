@@ -53,7 +53,7 @@ def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path)
     memory = Memory.create(folder, "one", BEGAN, pytest.fail)
     assert not folder.exists(), "a conversation in which nothing was said leaves nothing"
     asyncio.run(write(memory, history(1), history(3)))
-    assert Memory.latest(folder) == "one"
+    assert Memory.names(folder)[0] == "one"
     again = Memory.open(folder, "", "two", BEGAN, pytest.fail)
     assert again.items == history(3)
     if sys.platform != "win32":
@@ -102,7 +102,7 @@ def test_which_one_is_meant_has_to_be_clear(tmp_path: Path, wanted: str, error: 
         Memory.open(tmp_path, "../" + tmp_path.name + "/one", "x", BEGAN, pytest.fail)
     assert Memory.open(tmp_path, "tw", "x", BEGAN, pytest.fail).items == history(1)
     os.utime(tmp_path / "one.jsonl", (2e9, 2e9))
-    assert Memory.latest(tmp_path) == "one"
+    assert Memory.names(tmp_path)[0] == "one"
 
 
 def test_a_newer_file_is_not_guessed_at(tmp_path: Path) -> None:
