@@ -269,19 +269,15 @@ class Attempts:
             heard = self._heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            self._tell_cut(reply, heard)
+            if reply.unheard_end is not None:  # played to its end, and heard to where the loudspeaker left
+                heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
+                self.show(ReplyCut(reply.id, heard, heard_ms, "unheard"))
             self._finish(reply, "answered" if reply.answered else "failed", heard)
             self.tell(ReplyEnded(self.at(), reply_id))
 
     def _heard(self, reply: Reply, *, complete: bool) -> str:
         """What of it was heard is remembered, and nothing else."""
         return self.conversation.heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
-
-    def _tell_cut(self, reply: Reply, heard: str) -> None:
-        """Without a loudspeaker it was played to its end, and heard to where that left."""
-        if reply.unheard_end is not None:
-            heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
-            self.show(ReplyCut(reply.id, heard, heard_ms, "unheard"))
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:

@@ -5,8 +5,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING
 
 from assistant.attention import Attention
 from assistant.conversation import Conversation
@@ -22,9 +20,6 @@ from assistant.turns import Turns
 from assistant.workshop import Workshop
 from audio.microphone import Microphone
 from audio.speaker import Speaker
-
-if TYPE_CHECKING:
-    from assistant.trace.span_export import SpanExport
 
 
 def session(
@@ -44,6 +39,12 @@ def session(
     """
     settings, talk = workshop.settings, workshop.settings.talk
     export = workshop.export
+
+    def write(record: TurnRecord) -> None:
+        trace.put(record)
+        if export is not None:
+            export.put(record)
+
     recorder = Recorder(
         conversation=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -60,7 +61,7 @@ def session(
             **counters(),
         },
         in_use=in_use,
-        write=trace.put if export is None else partial(_put, (trace, export)),
+        write=write,
         show=show,
         started_s=asyncio.get_running_loop().time(),
         exports=export is not None,
@@ -79,11 +80,6 @@ def session(
         attention=who,
         key=TalkKey() if by_key else None,
     )
-
-
-def _put(places: "tuple[TraceFile, SpanExport]", record: TurnRecord) -> None:
-    for place in places:
-        place.put(record)
 
 
 def conversation_name() -> str:

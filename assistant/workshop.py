@@ -189,7 +189,7 @@ class Workshop:
         need = self._need("smart-turn")
         assert need is not None, "every configuration wants it"
         place = at_hand(need)
-        sources = "sound and words" if self._reads else "sound"
+        sources = "sound and words" if reads(self.settings) else "sound"
         if place is None:
             why = f"in place of sound, words and Smart Turn: {missing(need)}"
             self._note("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
@@ -202,10 +202,6 @@ class Workshop:
             return None
         self._note("turn", "estimate", f"of {sources}, with {need.name}", "as configured", began_s)
         return desk
-
-    @property
-    def _reads(self) -> bool:
-        return reads(self.settings)
 
     def _understands(self, text: str) -> bool:
         """Whether the words are, whole, a sentence that a skill understands, whoever answers it."""
