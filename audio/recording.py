@@ -175,8 +175,8 @@ def _ends_where_it_says(file: soundfile.SoundFile) -> bool:
     if file.frames == 0:
         return True
     try:
-        file.seek(file.frames - 1)
-        return len(file.read(1, dtype="float32")) == 1
+        # Of a damaged MP3 file it goes elsewhere, also past the end.
+        return file.seek(file.frames - 1) == file.frames - 1 and len(file.read(1, dtype="float32")) == 1
     except soundfile.LibsndfileError:
         return False
 

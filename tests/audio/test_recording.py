@@ -267,6 +267,14 @@ def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 1_000_000
 
 
+def test_a_damaged_file_in_which_libsndfile_loses_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp3"
+    path.write_bytes(bytes.fromhex("0000000000000000ffff000000ffff000000fffa0000"))
+    with suppress(AudioFileError):  # anything else fails
+        recording = open_recording(path)
+        assert sum(len(block) for block in recording.blocks(1000)) == recording.samples
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(["wav", "flac", "ogg"]),
