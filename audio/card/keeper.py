@@ -91,10 +91,10 @@ class CardKeeper(Generic[L]):
             self._wanted = wanted
             return
         stream = await self._library.open(Wish(self._direction, wanted, self._rate_hz), self._make)
+        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
         if self._paused or self._ended:
             _drop(self._library.close(stream))
             return
-        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
         self._forget_opening()
         old, self.stream = self.stream, stream
         self._watch.opened(now_s)
@@ -134,8 +134,8 @@ class CardKeeper(Generic[L]):
     def _lose(self, stream: CardStream[L], now_s: float) -> None:
         self.stream, self._before = None, stream.opened
         _drop(self._library.close(stream))
-        if stream.interrupted:  # by ourselves, for the sake of the other card
-            self._quietly = True
+        self._quietly = stream.interrupted  # by ourselves, for the sake of another card
+        if stream.interrupted:
             self._watch.at_once(now_s)
             return
         self._watch.lost(now_s)

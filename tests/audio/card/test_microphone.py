@@ -168,6 +168,46 @@ def test_another_device_is_used_or_the_old_one_kept() -> None:
     with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
 
 
+def test_a_device_that_is_chosen_just_before_muting_is_used_after_it() -> None:
+    async def script(desk: Desk) -> None:
+        await asyncio.sleep(1.0)
+        desk.portaudio.takes_s = 0.2
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(desk.microphone.use("headset"))
+            await asyncio.sleep(0.1)
+            await desk.microphone.mute(True)
+        assert desk.microphone.opened is None
+        await desk.microphone.mute(False)
+        await asyncio.sleep(1.0)
+        assert desk.microphone.opened is not None
+        assert desk.microphone.opened.device == "headset"
+
+    with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
+
+
+def test_a_device_for_which_streams_were_ended_is_said_to_be_back_as_any_other() -> None:
+    """To see what was just plugged in, the library ends every stream: also the one that is to be left."""
+
+    async def script(desk: Desk) -> None:
+        await asyncio.sleep(1.0)
+        desk.portaudio.takes_s = 0.2
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(desk.microphone.use("headset"))
+            await asyncio.sleep(0.1)
+            (left,) = desk.portaudio.streams
+            left.interrupted = True
+            left.lane.ended()
+        await asyncio.sleep(6.0)
+        assert desk.said == []
+        (used,) = desk.portaudio.streams
+        used.lane.ended()  # the sound server was restarted
+        await asyncio.sleep(1.0)
+        assert "has gone" in desk.said[0]
+        assert desk.said[1:] == ['the microphone "headset" is back']
+
+    with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
+
+
 def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
     async def run() -> None:
         library = FakeLibrary()
