@@ -13,6 +13,14 @@ def find_model(model: str) -> Path:
 
     Imports faster_whisper for a name. Raises EngineLoadError, naming what is missing and the remedy.
     """
+    try:
+        return _found(model)
+    except (OSError, RuntimeError) as error:  # no name of a file; not to be looked into; "~" where there is no home
+        why = getattr(error, "strerror", None) or error
+        raise EngineLoadError(f"The Whisper model {model!r} cannot be looked at ({why}): correct stt.model.") from error
+
+
+def _found(model: str) -> Path:
     folder = Path(model).expanduser()
     remedy = "give the folder of a model converted for CTranslate2"
     if not folder.is_dir():

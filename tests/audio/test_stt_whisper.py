@@ -403,6 +403,13 @@ def test_missing_models_are_named_with_the_remedy(model: Path, tmp_path: Path, m
     assert "lacks tokenizer.json" in load_error(engine(lacking))
 
 
+@pytest.mark.parametrize(("name", "why"), [("~nobody-of-this-name/base.en", "home directory"), ("x" * 300, "too long")])
+def test_a_model_that_no_file_can_be_is_said(name: str, why: str) -> None:
+    text = load_error(WhisperTranscriber(name))
+    assert why in text
+    assert text.endswith("correct stt.model.")
+
+
 def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
     assert "'xx'" in load_error(engine(model, language="xx"))
     assert "int3" in load_error(engine(model, compute_type="int3"))
