@@ -133,6 +133,8 @@ def _config(path: Path) -> tuple[PiperConfig, str]:
         for key, value in checked.items():
             if type(value) is not int:
                 raise EngineLoadError(_wrong(path, f"its {key} is no whole number"))
+        if not isinstance(config.length_scale, int | float):
+            raise EngineLoadError(_wrong(path, "its inference.length_scale is no number"))
         if not all(type(index) is int for ids in config.phoneme_id_map.values() for index in ids):
             raise EngineLoadError(_wrong(path, "its phoneme_id_map is not a list of whole numbers for each phoneme"))
     except KeyError as missing:

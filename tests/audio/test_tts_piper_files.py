@@ -154,6 +154,7 @@ class TestJson:
             ),
             (lambda c: c["audio"].update(sample_rate=0), "its sample_rate is 0"),
             (lambda c: c["audio"].update(sample_rate="22050"), "audio.sample_rate is no whole number"),
+            (lambda c: c["inference"].update(length_scale="1"), "inference.length_scale is no number"),
             (lambda c: c.update(num_speakers=4), "its num_speakers is 4, the model has only one"),
             (lambda c: c.update(num_speakers=0), "its num_speakers is 0"),
             (lambda c: c.update(phoneme_type="unheard of"), "does not have the form"),
