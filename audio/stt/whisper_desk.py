@@ -117,7 +117,8 @@ class WhisperDesk:
         """No model yet; a decode that takes longer than `hang_s` counts as hanging."""
         self._hang_s = hang_s
         self._crew: Crew | None = None
-        self._closed: SttError | None = SttError("faster-whisper is not loaded; load the recognizer first.")
+        # The sentence, not an error: one that is raised again and again keeps whoever it was raised to.
+        self._closed: str | None = "faster-whisper is not loaded; load the recognizer first."
         self._customers: list[Customer] = []
         self._running: list[_Running] = []
         self._tickets = 0
@@ -133,7 +134,7 @@ class WhisperDesk:
     def enter(self, customer: Customer) -> None:
         """Serve this one too, until it is over. Raises SttError where there is no model, nor one coming."""
         if self._closed is not None:
-            raise self._closed
+            raise SttError(self._closed)
         self._customers.append(customer)
 
     def ticket(self) -> int:
@@ -146,7 +147,7 @@ class WhisperDesk:
         self._customers = [customer for customer in self._customers if not customer.over]
         if self._closed is not None:
             for customer in [customer for customer in self._customers if customer.asked is not None]:
-                customer.fail(self._closed)
+                customer.fail(SttError(self._closed))
         while self._crew is not None and len(self._running) < self._crew.model.workers:
             following = self._following(self._crew)
             if following is None:
@@ -281,7 +282,7 @@ class WhisperDesk:
             customer.fail(error)
 
     def _dismiss(self, error: SttError) -> Crew | None:
-        crew, self._crew, self._closed = self._crew, None, error
+        crew, self._crew, self._closed = self._crew, None, str(error)
         for running in tuple(self._running):
             self._end(running)
         if crew is not None:

@@ -462,6 +462,17 @@ def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watch
     play(shared, scene)
 
 
+def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
+    """An error that is raised again keeps the calls it went through before: and all that they held."""
+    seat = sharing(model).transcriber()
+    refusals = []
+    for _ in range(2):
+        with pytest.raises(SttError, match="not loaded") as refused:
+            seat.open(SegmentId(0), lambda _: None)
+        refusals.append(refused.value)
+    assert refusals[0] is not refusals[1]
+
+
 def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watched) -> None:
     shared = sharing(model, hang_s=0.2)
 
