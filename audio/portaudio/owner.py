@@ -81,29 +81,29 @@ class PortAudio:
         limit = loop.call_later(LIMIT_S, _expire, future)
         future.add_done_callback(lambda _: limit.cancel())
 
+        def unwanted(result: concurrent.futures.Future[T]) -> None:
+            if result.exception() is None:
+                _outcome(partial(drop, result.result()))
+
         def answer(result: concurrent.futures.Future[T]) -> None:
-            if not future.done():
-                error = result.exception()
-                if error is None:
-                    future.set_result(result.result())
-                else:
-                    future.set_exception(error)
-            elif result.exception() is None:
+            error = result.exception()
+            if future.done():
                 with suppress(queue.Full):
-                    self._jobs.put_nowait(lambda: _ignore(_outcome(partial(drop, result.result()))))
+                    self._jobs.put_nowait(partial(unwanted, result))
+            elif error is None:
+                future.set_result(result.result())
+            else:
+                future.set_exception(error)
 
         def work() -> None:
             if future.done() and not late:
                 return
             result = _outcome(job)
-            if future.done() and result.exception() is None:
-                _ignore(_outcome(partial(drop, result.result())))
-                return
-            try:
-                loop.call_soon_threadsafe(answer, result)
-            except RuntimeError:  # the loop is closed
-                if result.exception() is None:
-                    drop(result.result())
+            if not future.done():
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(answer, result)
+                    return
+            unwanted(result)
 
         try:
             self._put(work)
@@ -115,20 +115,22 @@ class PortAudio:
 
     def list_now(self) -> tuple[Device, ...]:
         """See `list_devices`. Blocks."""
-        result: concurrent.futures.Future[tuple[Device, ...]] = concurrent.futures.Future()
-        self._put(lambda: _pass_on(_outcome(self._look), result))
-        try:
-            return result.result(LIMIT_S)
-        except concurrent.futures.TimeoutError as error:
-            raise _hangs() from error
+        return self._wait(self._look, LIMIT_S)
 
     def leave(self) -> None:
         """End every stream and the library, if they let themselves be ended. The program ends."""
-        done = threading.Event()
         if self._thread is not None:
             with suppress(DeviceError):
-                self._put(lambda: self._leave(done))
-                done.wait(LEAVE_LIMIT_S)
+                self._wait(self._leave, LEAVE_LIMIT_S)
+
+    def _wait(self, job: Callable[[], T], limit_s: float) -> T:
+        """Have it done by the thread. Raises DeviceError."""
+        answers: queue.SimpleQueue[concurrent.futures.Future[T]] = queue.SimpleQueue()
+        self._put(lambda: answers.put(_outcome(job)))
+        try:
+            return answers.get(timeout=limit_s).result()
+        except queue.Empty as error:
+            raise _hangs() from error
 
     def _put(self, job: _Job) -> None:
         with self._starting:
@@ -233,13 +235,12 @@ class PortAudio:
             stream.handle.abort()  # errors are ignored: what has gone cannot be ended
             stream.handle.close()
 
-    def _leave(self, done: threading.Event) -> None:
+    def _leave(self) -> None:
         for stream in list(self._streams):
             self._end(stream)
         self._lookout.close()
         if self._library is not None:
             end(self._library)
-        done.set()
 
 
 @cache
@@ -260,19 +261,6 @@ def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
         failed.__cause__ = error
         result.set_exception(failed)
     return result
-
-
-def _ignore(result: "concurrent.futures.Future[T]") -> None:
-    """What could not be closed is gone."""
-    result.exception()
-
-
-def _pass_on(result: "concurrent.futures.Future[T]", to: "concurrent.futures.Future[T]") -> None:
-    error = result.exception()
-    if error is None:
-        to.set_result(result.result())
-    else:
-        to.set_exception(error)
 
 
 def _expire(future: "asyncio.Future[T]") -> None:
