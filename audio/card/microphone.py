@@ -30,14 +30,12 @@ dated too early until the window has passed: an echo canceller then looks for th
 
 _LEVEL_FRAMES = 5
 
-__all__ = ["CardMicrophone", "Clean", "Opened"]
-
 
 class Clean(Protocol):
     """Takes out of a frame what does not belong there: echo, noise."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """One frame, int16 (320,), which stays as it is; the loop time of its first sample."""
+        """One frame, int16 (320,) at 16 kHz, which stays as it is; the loop time of its first sample."""
         ...
 
 

@@ -58,18 +58,14 @@ class PlayLane:
         if flagged:
             self.underflows += 1
             self._mixer.missed(self, frames * REPLY_RATE_HZ // self._rate_hz)
-        self._fill(
-            np.frombuffer(data, np.int16).reshape(frames, self._channels), self._leaves_s(now_s, card_s, first_s)
-        )
+        leaves_s = self.clock.leaves_s(now_s, card_s, first_s)
+        self._fill(np.frombuffer(data, np.int16).reshape(frames, self._channels), leaves_s)
         self._bell.ring()
 
     def ended(self) -> None:
         """See `Lane`."""
         self.finished = True
         self._bell.ring()
-
-    def _leaves_s(self, now_s: float, card_s: float, first_s: float) -> float:
-        return self.clock.leaves_s(now_s, card_s, first_s)
 
     def _fill(self, out: npt.NDArray[np.int16], leaves_s: float) -> None:
         """Every channel with the same; the block's first sample leaves at `leaves_s`."""

@@ -25,8 +25,6 @@ _LEVEL_MS = 100.0
 _QUIET_S = 0.5
 """Since the last sample was taken: it has left, whatever buffer it lay in."""
 
-__all__ = ["CardSpeaker", "Heard", "Opened"]
-
 
 class Heard(Protocol):
     """Hears along: the reference of an echo canceller."""
@@ -130,18 +128,17 @@ class CardSpeaker(QueuedSpeaker):
             raise RuntimeError("a CardSpeaker runs once: make another one")
         self._begun = True
         self._loop = loop = asyncio.get_running_loop()
+        self._look_again(loop)
         try:
             await self._keeper.begin(loop.time())
             self._silent_from_s = loop.time()
-            self._look_again(loop)
             while not self._ended:
                 self._keeper.tick(loop.time())
                 self._follow()
                 self._came.clear()
                 await self._came.wait()  # not for ever: `_look_again` sets it
         finally:
-            if hasattr(self, "_look"):
-                self._look.cancel()
+            self._look.cancel()
             await self.aclose()
 
     def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:

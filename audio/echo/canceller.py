@@ -3,7 +3,7 @@
 The figures behind what is decided here are in docs/echo.md (bench/echo.py).
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,24 +36,8 @@ _STEP_MS = 10
 _STEP_SAMPLES = MIC_RATE_HZ * _STEP_MS // 1000
 
 
-class Clean(Protocol):
-    """Takes the loudspeaker's sound out of the microphone's."""
-
-    def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """One frame, int16 (320,) at 16 kHz, captured from loop time `captured_s` on; returns as much."""
-        ...
-
-
-class Heard(Protocol):
-    """Is told what goes to the loudspeaker."""
-
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """A block, int16 (n,) mono, as it goes to the card; its first sample leaves at loop time `leaves_s`."""
-        ...
-
-
 class EchoCanceller:
-    """`Clean` and `Heard` by WebRTC's echo canceller (AEC3) and high-pass filter. Not thread-safe.
+    """`Clean` and `Heard` of the cards, by WebRTC's echo canceller (AEC3) and high-pass filter. Not thread-safe.
 
     A reference that comes late, or not at all, is silence: nothing here waits.
 

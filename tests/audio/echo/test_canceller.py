@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio.echo.canceller import LEAD_MS, LEAST_LEAD_MS, Clean, EchoCanceller, Heard
+from audio.card.microphone import Clean
+from audio.card.speaker import Heard
+from audio.echo.canceller import LEAD_MS, LEAST_LEAD_MS, EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
 from audio.errors import AudioError, EchoUnavailable
 from audio.level import gain_for
