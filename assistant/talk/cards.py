@@ -11,8 +11,8 @@ import numpy as np
 from assistant.config.talk_settings import AudioSection
 from assistant.engines import Chosen
 from assistant.talk.controls import DeviceChoice
-from audio.card.microphone import CardMicrophone
-from audio.card.speaker import CardSpeaker
+from audio.card.microphone import CardMicrophone, Clean
+from audio.card.speaker import CardSpeaker, Heard
 from audio.card.stream import Opened
 from audio.devices import Device, Direction, list_devices, pick
 from audio.errors import EchoUnavailable
@@ -34,16 +34,8 @@ _CHIME_S = 0.09
 _CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: there, and not in the way
 
 
-class Echo(Protocol):
+class Echo(Clean, Heard, Protocol):
     """Hears what goes to the loudspeaker, and takes it out of the microphone's sound."""
-
-    def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """See `audio.card.microphone.Clean`."""
-        ...
-
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """See `audio.card.speaker.Heard`."""
-        ...
 
 
 @dataclass(slots=True)
