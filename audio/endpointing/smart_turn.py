@@ -37,11 +37,11 @@ class SmartTurn:
     Run it in a thread: onnxruntime lets go of the interpreter lock.
     """
 
-    def __init__(self, path: Path, threads: int = 1) -> None:
-        """Load the network at `path`, to run on `threads` threads. Raises EngineLoadError."""
+    def __init__(self, path: Path) -> None:
+        """Load the network at `path`, to run on one thread. Raises EngineLoadError."""
         if not path.is_file():
             raise EngineLoadError(f"Smart Turn is missing at {path}: repartee models pull smart-turn-v3.2.")
-        self._session = _session(path, threads)
+        self._session = _session(path)
         self._input = str(self._session.get_inputs()[0].name)
 
     def probability(self, pcm: Pcm) -> float:
@@ -90,15 +90,13 @@ def _bank() -> npt.NDArray[np.float64]:
     return bank
 
 
-def _session(path: Path, threads: int) -> "onnxruntime.InferenceSession":
+def _session(path: Path) -> "onnxruntime.InferenceSession":
     try:
         import onnxruntime  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # A thread that spins between calls takes the core from the decoder.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # Without VNNI, products of eight bits overflow in AVX2 unless asked not to: 0.73 in place of 0.02 for half a
         # command. It takes as long (105 ms), and where there is VNNI nothing changes.
         options.add_session_config_entry("session.x64quantprecision", "1")

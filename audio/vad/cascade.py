@@ -7,7 +7,7 @@ from audio.frame import Frame
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Samples
 from audio.vad import Voicing
 from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
-from audio.vad.track import SpeechTrack, TrackSettings
+from audio.vad.track import SpeechTrack
 
 # Its ends are Silero's, and so is their median error (bench/vad.py).
 END_BIAS_MS = SETTINGS.end_bias_ms
@@ -26,11 +26,11 @@ class CascadeVad:
 
     name = "cascade"
 
-    def __init__(self, network: SileroNetwork | None = None, settings: TrackSettings = SETTINGS) -> None:
+    def __init__(self, network: SileroNetwork | None = None) -> None:
         """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
-        self.end_bias_ms = settings.end_bias_ms
+        self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTrack(settings)
+        self._track = SpeechTrack(SETTINGS)
         self._recent = np.zeros((_CATCH_UP_FRAMES, FRAME_SAMPLES), dtype=np.int16)
         self.reset()
 

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, Samples
 
 BLOCK_SAMPLES = MIC_RATE_HZ * 5 // 1000
@@ -37,10 +36,6 @@ class LevelHistory:
         self._samples = np.zeros(_LAG_SAMPLES + MOST_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._end = Samples(0)
         self._fresh = True
-
-    def push(self, frame: Frame) -> None:
-        """Take the next frame."""
-        self.take(frame.pcm, frame.end)
 
     def take(self, pcm: Pcm, end: Samples) -> list[float]:
         """Take the samples of the next frames, at most MOST_FRAMES, which end at `end`; the level of each in dBFS."""

@@ -123,11 +123,11 @@ class SileroVad:
 
     name = "silero"
 
-    def __init__(self, network: SileroNetwork | None = None, settings: TrackSettings = SETTINGS) -> None:
+    def __init__(self, network: SileroNetwork | None = None) -> None:
         """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
-        self.end_bias_ms = settings.end_bias_ms
+        self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTrack(settings)
+        self._track = SpeechTrack(SETTINGS)
         self._probability = 0.0
 
     def process(self, frame: Frame) -> Voicing:

@@ -9,7 +9,7 @@ from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.track import SpeechTrack, TrackSettings
 
 # Mode 2 starts 13 times a minute in the quiet around speech where mode 3 starts twice, and opens 20 ms earlier.
-MODE = 3
+_MODE = 3
 # What brings the median error of the end, dated as track.py does, to within the labels' own 30 ms (bench/vad.py).
 END_BIAS_MS = -12.0
 
@@ -29,11 +29,10 @@ class WebrtcVad:
 
     name = "webrtc"
 
-    def __init__(self, mode: int = MODE, settings: TrackSettings = SETTINGS) -> None:
-        self.end_bias_ms = settings.end_bias_ms
-        self._mode = mode
-        self._track = SpeechTrack(settings)
-        self._classifier = webrtcvad.Vad(mode)
+    def __init__(self) -> None:
+        self.end_bias_ms = END_BIAS_MS
+        self._track = SpeechTrack(SETTINGS)
+        self._classifier = webrtcvad.Vad(_MODE)
 
     def process(self, frame: Frame) -> Voicing:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
@@ -46,4 +45,4 @@ class WebrtcVad:
     def reset(self) -> None:
         """Forget everything heard: a new conversation."""
         self._track.reset()
-        self._classifier = webrtcvad.Vad(self._mode)
+        self._classifier = webrtcvad.Vad(_MODE)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples
 from audio.vad.level import MOST_FRAMES, LevelHistory
 
@@ -13,7 +12,7 @@ START = 1_000_000
 def history_of(pcm: Pcm, start: int = START) -> LevelHistory:
     history = LevelHistory()
     for at in range(0, len(pcm), FRAME_SAMPLES):
-        history.push(Frame(Samples(start + at), pcm[at : at + FRAME_SAMPLES]))
+        history.take(pcm[at : at + FRAME_SAMPLES], Samples(start + at + FRAME_SAMPLES))
     return history
 
 
@@ -65,7 +64,7 @@ def test_several_frames_at_once_are_the_same_to_the_last_bit() -> None:
         end = min(at + frames * FRAME_SAMPLES, len(pcm))
         one_by_one = []
         for begin in range(at, end, FRAME_SAMPLES):
-            single.push(Frame(Samples(begin), pcm[begin : begin + FRAME_SAMPLES]))
+            single.take(pcm[begin : begin + FRAME_SAMPLES], Samples(begin + FRAME_SAMPLES))
             one_by_one.append(single.frame_db)
         assert several.take(pcm[at:end], Samples(end)) == one_by_one
         assert several.frame_db == single.frame_db
