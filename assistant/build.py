@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.span_export import SpanExport
     from audio.endpointing.smart_turn_desk import SmartTurnDesk
+    from audio.stt.whisper_model import WhisperSettings
     from audio.stt.whisper_shared import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
 ESPEAK_WORDS_PER_MINUTE = 170
@@ -73,11 +74,18 @@ def smart_turn(place: Path) -> "SmartTurnDesk":
 
 def whisper(settings: Settings) -> "SharedWhisper":
     """One model, at which every conversation has a seat of its own."""
-    from audio.stt.whisper_model import WhisperSettings
     from audio.stt.whisper_shared import SharedWhisper
 
+    # After twice the time that words are waited for, nobody has any use for a decode.
+    return SharedWhisper(whisper_settings(settings), hang_s=2 * settings.stt.timeout_s)
+
+
+def whisper_settings(settings: Settings) -> "WhisperSettings":
+    """Which model, and how it decodes."""
+    from audio.stt.whisper_model import WhisperSettings
+
     stt = settings.stt
-    whisper = WhisperSettings(
+    return WhisperSettings(
         stt.model,
         language=settings.assistant.language,
         device=stt.device,
@@ -87,8 +95,6 @@ def whisper(settings: Settings) -> "SharedWhisper":
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
     )
-    # After twice the time that words are waited for, nobody has any use for a decode.
-    return SharedWhisper(whisper, hang_s=2 * stt.timeout_s)
 
 
 def sphinx(settings: Settings, sentences: Sequence[str]) -> Transcriber:

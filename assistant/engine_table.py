@@ -9,16 +9,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from assistant.build import espeak, piper, sphinx, whisper_settings
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.endpoint_kinds import model_of
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
 from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
-from audio.vad import Vad
 from llm.chat import ChatModel
 
 Stage = Literal["vad", "stt", "tts", "llm"]
@@ -57,73 +56,28 @@ def lacking(settings: Settings, engine: str) -> str:
     return "" if need is None or at_hand(need) is not None else missing(need)
 
 
-def vad(name: str) -> Vad:
-    """A voice activity detector. Raises EngineLoadError."""
-    # Imported on use: each costs 50-200 ms.
-    if name == "silero":
-        from audio.vad.silero import SileroVad  # noqa: PLC0415
-
-        return SileroVad()
-    if name == "cascade":
-        from audio.vad.cascade import CascadeVad  # noqa: PLC0415
-
-        return CascadeVad()
-    from audio.vad.webrtc import WebrtcVad  # noqa: PLC0415
-
-    return WebrtcVad()
-
-
 def transcriber(settings: Settings, name: str) -> Transcriber:
     """A recognizer, not loaded yet."""
-    stt, language = settings.stt, settings.assistant.language
+    # Imported on use: each costs 50-200 ms.
     if name == "pocketsphinx":
         from assistant.skills.skills import understood_sentences  # noqa: PLC0415
-        from audio.stt.pocketsphinx import PocketsphinxTranscriber  # noqa: PLC0415
 
-        return PocketsphinxTranscriber(understood_sentences() if settings.skills.enabled else (), language=language)
+        return sphinx(settings, understood_sentences() if settings.skills.enabled else ())
     from audio.stt.whisper import WhisperTranscriber  # noqa: PLC0415
 
-    return WhisperTranscriber(
-        stt.model,
-        language=language,
-        device=stt.device,
-        compute_type=stt.compute_type,
-        cpu_threads=whisper_threads(stt.threads, cores()),
-        encoder_window=stt.encoder_window,
-        hot_words=stt.hot_words,
-        initial_prompt=stt.initial_prompt,
-    )
+    return WhisperTranscriber(whisper_settings(settings))
 
 
 def voice(settings: Settings, name: str) -> Voice:
     """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
-    tts, language = settings.tts, settings.assistant.language
     if name == "espeak-ng":
-        from assistant.build import ESPEAK_WORDS_PER_MINUTE  # noqa: PLC0415
-        from audio.tts.espeak import EspeakVoice  # noqa: PLC0415
-
-        return EspeakVoice(
-            language=language,
-            voice=None if not tts.voice or is_piper_voice(tts.voice) else tts.voice,
-            words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
-            target_dbfs=tts.volume_dbfs,
-            timeout_s=tts.timeout_s,
-        )
-    from audio.tts.piper import PiperTts  # noqa: PLC0415
-
+        named = settings.tts.voice
+        return espeak(replace(settings, tts=replace(settings.tts, voice="" if is_piper_voice(named) else named)))
     need = need_of(settings, name)
     place = None if need is None else at_hand(need)
     if place is None:
         raise EngineLoadError(f"the Piper voice is not at hand ({lacking(settings, name)}).")
-    return PiperTts(
-        str(place),
-        language=language,
-        speaker=tts.speaker or None,
-        speed=tts.speed,
-        target_dbfs=tts.volume_dbfs,
-        threads=piper_threads(settings.stt.threads, cores()),
-        timeout_s=tts.timeout_s,
-    )
+    return piper(settings, place)
 
 
 def skills(settings: Settings) -> ChatModel:

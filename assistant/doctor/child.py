@@ -83,12 +83,12 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
 
 
 async def _measured(settings: Settings, stage: "Stage", name: str) -> "Measured":
-    from assistant import engine_table  # noqa: PLC0415
+    from assistant import build, engine_table  # noqa: PLC0415
     from assistant.doctor import measures as measure  # noqa: PLC0415
 
     match stage:
         case "vad":
-            return measure.measure_vad(partial(engine_table.vad, name))
+            return measure.measure_vad(partial(build.vad, name))
         case "stt":
             return await measure.measure_transcriber(partial(engine_table.transcriber, settings, name))
         case "tts":

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from audio.stt import SegmentId, Words
 from audio.stt.whisper_hearing import WhisperHearing
-from audio.stt.whisper_model import Device, WhisperSettings
+from audio.stt.whisper_model import WhisperSettings
 from audio.stt.whisper_shared import NAME, SharedWhisper
-from audio.stt.whisper_window import EncoderWindow
 
 
 class WhisperTranscriber:
@@ -17,24 +16,9 @@ class WhisperTranscriber:
 
     name = NAME
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        language: str | None = "en",
-        device: Device = "auto",
-        compute_type: str = "auto",
-        cpu_threads: int = 2,
-        encoder_window: EncoderWindow = "adaptive",
-        hot_words: str = "",
-        initial_prompt: str = "",
-        partial_interval_s: float = 0.3,
-    ) -> None:
-        """Nothing is loaded yet. As `WhisperSettings`; `partial_interval_s` as of `SharedWhisper`."""
-        settings = WhisperSettings(
-            model, language, device, compute_type, cpu_threads, encoder_window, hot_words, initial_prompt
-        )
-        self._model = SharedWhisper(settings, partial_interval_s=partial_interval_s)
+    def __init__(self, settings: WhisperSettings) -> None:
+        """Nothing is loaded yet."""
+        self._model = SharedWhisper(settings)
         self._seat = self._model.transcriber()  # it keeps the language that was detected, also over a restart
 
     @property

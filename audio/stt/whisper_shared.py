@@ -10,12 +10,15 @@ from audio.stt.whisper_desk import Account, Crew, WhisperDesk
 from audio.stt.whisper_hearing import WhisperHearing
 from audio.stt.whisper_model import LoadedWhisper, WhisperSettings
 from audio.stt.whisper_thread import WhisperThread
-from audio.units import samples_of_s
+from audio.units import samples_of_ms
 
 NAME = "faster-whisper"
 
 HANG_S = 10.0
 """Longer than any decode worth waiting for: small, in the full window, on a machine with twice the work it can do."""
+
+PARTIAL_INTERVAL_SAMPLES = samples_of_ms(300)
+"""Least new sound from one partial of a segment to the next."""
 
 LOAD_LIMIT_S = 60.0
 """After so long a loading is given up, so that the next attempt begins one of its own."""
@@ -39,17 +42,15 @@ class SharedWhisper:
 
     name = NAME
 
-    def __init__(self, settings: WhisperSettings, *, partial_interval_s: float = 0.3, hang_s: float = HANG_S) -> None:
+    def __init__(self, settings: WhisperSettings, *, hang_s: float = HANG_S) -> None:
         """Nothing is loaded yet.
 
         Args:
             settings: Of the model; the language is where each conversation begins.
-            partial_interval_s: Least new sound from one partial of a segment to the next.
             hang_s: A decode that takes longer counts as hanging: the model must be loaded again.
         """
         self.settings = settings
         self.closed = False
-        self._interval = samples_of_s(partial_interval_s)
         self._desk = WhisperDesk(hang_s)
         self._loading: _Loading | None = None
 
@@ -104,7 +105,7 @@ class SharedWhisper:
 
     def open(self, account: Account, segment: SegmentId, on_partial: Callable[[Words], None]) -> WhisperHearing:
         """Begin a segment of a conversation. Raises SttError where there is no model, nor one coming."""
-        return WhisperHearing(self._desk, account, segment, self._interval, on_partial)
+        return WhisperHearing(self._desk, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings

@@ -12,10 +12,10 @@ import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Words
+from audio.stt import SegmentId, Words, whisper_shared
 from audio.stt.whisper import WhisperTranscriber
 from audio.stt.whisper_hearing import WhisperHearing
-from audio.stt.whisper_model import Decoded, LoadedWhisper
+from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
 
 SCRIPT = "what time is it in the town".split()
@@ -89,7 +89,8 @@ def run(transcriber: WhisperTranscriber, scene: Callable[[WhisperTranscriber], o
 
 
 def engine(path: Path, **settings: object) -> WhisperTranscriber:
-    return WhisperTranscriber(str(path), device="cpu", **settings)  # type: ignore[arg-type]  # any of its settings
+    whole = WhisperSettings(str(path), device="cpu", **settings)  # type: ignore[arg-type]  # any of its fields
+    return WhisperTranscriber(whole)
 
 
 @pytest.mark.parametrize("words", [1, 4, 7])
@@ -131,7 +132,9 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
     run(engine(model), scene)
 
 
-def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes) -> None:
+def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whisper_shared, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
+
     async def scene(transcriber: WhisperTranscriber) -> None:
         decodes.asked.clear()
         await Listener(transcriber).hear(loud(3), pace_s=0.004)
@@ -139,7 +142,7 @@ def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes) -> None:
         assert len(fed) >= 2
         assert min(np.diff(fed)) >= samples_of_s(0.6)
 
-    run(engine(model, partial_interval_s=0.6), scene)
+    run(engine(model), scene)
 
 
 def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
@@ -393,10 +396,10 @@ def load_error(transcriber: WhisperTranscriber) -> str:
 
 def test_missing_models_are_named_with_the_remedy(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no Whisper model at" in load_error(engine(tmp_path / "nothing"))
-    assert "base.en" in load_error(WhisperTranscriber("bose"))
+    assert "base.en" in load_error(WhisperTranscriber(WhisperSettings("bose")))
     cache = tmp_path / "hub"
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    assert "`repartee models pull tiny`" in load_error(WhisperTranscriber("tiny"))
+    assert "`repartee models pull tiny`" in load_error(WhisperTranscriber(WhisperSettings("tiny")))
     lacking = tmp_path / "lacking"
     shutil.copytree(model, lacking, copy_function=os.link)
     (lacking / "tokenizer.json").unlink()
@@ -405,7 +408,7 @@ def test_missing_models_are_named_with_the_remedy(model: Path, tmp_path: Path, m
 
 @pytest.mark.parametrize(("name", "why"), [("~nobody-of-this-name/base.en", "home directory"), ("x" * 300, "too long")])
 def test_a_model_that_no_file_can_be_is_said(name: str, why: str) -> None:
-    text = load_error(WhisperTranscriber(name))
+    text = load_error(WhisperTranscriber(WhisperSettings(name)))
     assert why in text
     assert text.endswith("correct stt.model.")
 

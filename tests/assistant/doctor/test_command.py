@@ -11,7 +11,7 @@ import pytest
 from llm_server import answer, serving
 from synthetic_piper import tone_voice
 
-from assistant import engine_table
+from assistant import build, engine_table
 from assistant.config.loading import load_settings
 from assistant.doctor.measures import measure_model, measure_vad, measure_voice, sound
 from assistant.engine_table import ENGINES
@@ -98,7 +98,7 @@ def test_an_endpoint_that_refuses_makes_it_end_with_1() -> None:
 @pytest.mark.parametrize("name", ["silero", "cascade", "webrtc"])
 def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
     async def scene() -> None:
-        measured = measure_vad(lambda: engine_table.vad(name))
+        measured = measure_vad(lambda: build.vad(name))
         assert measured.ok
         assert measured.delay_ms < 20
         error_ms = float(measured.text.split("dated ")[1].split(" ms")[0])
