@@ -84,8 +84,6 @@ class EspeakVoice:
         words_per_minute: int = 170,
         pitch: int = 50,
         target_dbfs: float = -20.0,
-        sentence_pause_ms: float = SENTENCE_PAUSE_MS,
-        clause_pause_ms: float = CLAUSE_PAUSE_MS,
         timeout_s: float = 3.0,
     ) -> None:
         """Nothing is loaded yet.
@@ -96,8 +94,6 @@ class EspeakVoice:
             words_per_minute: 80..450.
             pitch: 0..99.
             target_dbfs: RMS of speech, pauses left out; -60..0. Peaks are bent to stay below -1 dBFS.
-            sentence_pause_ms: The most silence kept after a sentence.
-            clause_pause_ms: The most silence kept after any other unit.
             timeout_s: The longest wait for a piece of sound before the library counts as hung.
 
         Raises:
@@ -115,8 +111,6 @@ class EspeakVoice:
         self._words_per_minute = words_per_minute
         self._pitch = pitch
         self._target_dbfs = target_dbfs
-        self._sentence_pause_ms = sentence_pause_ms
-        self._clause_pause_ms = clause_pause_ms
         self._timeout_s = timeout_s
         self._worker: EspeakWorker | None = None
         self._manner: Manner | None = None
@@ -166,7 +160,7 @@ class EspeakVoice:
                         yield chunk
                         # Sound lies ready for many chunks: a consumer that never waits must not hold the loop.
                         await asyncio.sleep(0)
-        for chunk in reply.finish(self._sentence_pause_ms if ends_sentence(text) else self._clause_pause_ms):
+        for chunk in reply.finish(SENTENCE_PAUSE_MS if ends_sentence(text) else CLAUSE_PAUSE_MS):
             yield chunk
 
     async def aclose(self) -> None:

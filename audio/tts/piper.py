@@ -111,8 +111,6 @@ class PiperTts:
         speaker: int | str | None = None,
         speed: float = 1.0,
         target_dbfs: float = -20.0,
-        sentence_pause_ms: float = SENTENCE_PAUSE_MS,
-        clause_pause_ms: float = CLAUSE_PAUSE_MS,
         device: Device = "auto",
         threads: int | None = None,
         timeout_s: float = 3.0,
@@ -126,8 +124,6 @@ class PiperTts:
             speaker: By number or name, for voices that have several; None: the voice's first choice.
             speed: 0.5..2; 1 is the voice's own pace.
             target_dbfs: RMS of speech, pauses left out; -60..0. Peaks are bent to stay below -1 dBFS.
-            sentence_pause_ms: The silence after a sentence.
-            clause_pause_ms: The silence after any other unit.
             device: "auto" takes CUDA where onnxruntime has it.
             threads: Of onnxruntime for one operator; None: one per core.
             timeout_s: The longest wait for a sentence before the model counts as hung.
@@ -144,8 +140,6 @@ class PiperTts:
         self._speaker = speaker
         self._speed = speed
         self._target_dbfs = target_dbfs
-        self._sentence_pause_ms = sentence_pause_ms
-        self._clause_pause_ms = clause_pause_ms
         self._device = device
         self._threads = threads
         self._timeout_s = timeout_s
@@ -252,7 +246,7 @@ class PiperTts:
     def _sentences(self, piece: Piece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
         """The work on a piece: its phonemes at once, then sentence by sentence."""
         spans = words(piece.text)
-        last_pause_ms = self._sentence_pause_ms if ends_sentence(piece.text) else self._clause_pause_ms
+        last_pause_ms = SENTENCE_PAUSE_MS if ends_sentence(piece.text) else CLAUSE_PAUSE_MS
         gain = self._gain
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplySentence]:
@@ -264,7 +258,7 @@ class PiperTts:
                     for word in placed
                     if word.sentence == number
                 ]
-                pause_ms = last_pause_ms if number == len(sentences) - 1 else self._sentence_pause_ms
+                pause_ms = last_pause_ms if number == len(sentences) - 1 else SENTENCE_PAUSE_MS
                 made = model.sentence(phonemes, switch, speed)
                 yield finished(made, model.rate_hz, gain, pause_ms, phonemes=phonemes, words=here)
 

@@ -1,7 +1,7 @@
 """One sentence of a Piper voice becomes a reply's sound: trimmed, at its loudness and rate, its words marked. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -65,16 +65,9 @@ def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ())
 
     `marks` are of words before it that had no sound of their own.
     """
-    waiting = [*marks, *sentence.marks]
     moved = [
-        WordMark(
-            mark.text_start,
-            mark.text_end,
-            ReplySamples(mark.start + offset),
-            ReplySamples(mark.end + offset),
-            mark.estimated,
-        )
-        for mark in waiting
+        replace(mark, start=ReplySamples(mark.start + offset), end=ReplySamples(mark.end + offset))
+        for mark in (*marks, *sentence.marks)
     ]
     size = sentence.pcm.size
     for start in range(0, size, CHUNK_SAMPLES):
