@@ -113,7 +113,7 @@ def piper(settings: Settings, place: Path) -> Voice:
 
     tts = settings.tts
     return PiperTts(
-        str(place),
+        place,
         language=settings.assistant.language,
         speaker=tts.speaker or None,
         speed=tts.speed,

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from audio.level import gain_for
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, Lane, due_s
 from audio.tts.espeak_text import Piece, clean, ends_sentence, pieces, words
-from audio.tts.piper_files import find_voice, read_voice
+from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplySentence, chunks, finished
 from audio.tts.piper_words import is_heard, place_words
@@ -104,9 +105,8 @@ class PiperTts:
 
     def __init__(
         self,
-        voice: str | None = None,
+        voice: str | PathLike[str],
         *,
-        voices_dir: Path | None = None,
         language: str = "en",
         speaker: int | str | None = None,
         speed: float = 1.0,
@@ -118,8 +118,7 @@ class PiperTts:
         """Nothing is loaded yet.
 
         Args:
-            voice: The path of a .onnx, or a voice's name in `voices_dir`; None: one of the language from there.
-            voices_dir: Where voices lie, each with its json beside it, in any folders.
+            voice: The path of a .onnx, its json beside it.
             language: Of the conversation; a voice of another one is refused.
             speaker: By number or name, for voices that have several; None: the voice's first choice.
             speed: 0.5..2; 1 is the voice's own pace.
@@ -134,8 +133,7 @@ class PiperTts:
         for key, value, low, high in (("speed", speed, 0.5, 2), ("target_dbfs", target_dbfs, -60, 0)):
             if not low <= value <= high:
                 raise ValueError(f"tts.{key} is {value}: Piper takes {low} to {high}")
-        self._voice = voice
-        self._voices_dir = voices_dir
+        self._voice = Path(voice)
         self._language = language
         self._speaker = speaker
         self._speed = speed
@@ -237,7 +235,7 @@ class PiperTts:
 
     def _loaded(self) -> tuple[PiperModel, str, str]:
         """The model, what its loudness is measured on, and its line for the screen."""
-        files = read_voice(find_voice(self._voice, self._voices_dir, self._language), self._language)
+        files = read_voice(self._voice, self._language)
         model = PiperModel(files, speaker=self._speaker, speed=self._speed, device=self._device, threads=self._threads)
         speaker = "" if self._speaker is None else f", speaker {self._speaker}"
         detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"

@@ -1,4 +1,4 @@
-"""Which files are a Piper voice: its .onnx, found by path, name or language, and the json beside it, checked."""
+"""Which files are a Piper voice: its .onnx and the json beside it, checked."""
 
 import json
 from dataclasses import dataclass
@@ -26,41 +26,13 @@ class VoiceFiles:
     config: PiperConfig
 
 
-def find_voice(voice: str | None, voices_dir: Path | None, language: str) -> Path:
-    """The .onnx of a voice: by path, by name inside `voices_dir` (in any folder of it), None: one of the language.
-
-    Raises EngineLoadError.
-    """
-    if voice is not None and (voice.endswith(".onnx") or "/" in voice):
-        path = Path(voice).expanduser()
-        if path.is_file():
-            return path
-        raise EngineLoadError(f"there is no Piper voice {path}: set tts.voice to a .onnx file that is there")
-    found = sorted(voices_dir.rglob("*.onnx")) if voices_dir is not None and voices_dir.is_dir() else []
-    if voice is not None:
-        matching = [path for path in found if path.stem == voice]
-        wanted = f'called "{voice}"'
-    else:
-        code = language.replace("_", "-").lower()
-        matching = [path for path in found if _family(path.stem) == _family(code)]
-        # The region asked for before others, medium before the rest: quick enough and good.
-        matching.sort(key=lambda path: (_code(path.stem) != code, "-medium" not in path.stem, path.stem))
-        wanted = f'for the language "{language}"'
-    if matching:
-        return matching[0]
-    where = f"in {voices_dir}" if voices_dir is not None else "as no folder of voices is given"
-    known = ", ".join(path.stem for path in found[:8])
-    raise EngineLoadError(
-        f"there is no Piper voice {wanted} {where}{f' (there are: {known})' if known else ''}: run `repartee models "
-        "pull`, or set tts.voice to the path of a .onnx file"
-    )
-
-
 def read_voice(model: Path, language: str) -> VoiceFiles:
     """Read the json beside `model`; refuse what Piper would only stumble over later, and another language.
 
     Raises EngineLoadError.
     """
+    if not model.is_file():
+        raise EngineLoadError(f"there is no Piper voice {model}: set tts.voice to a .onnx file that is there")
     path = model.with_name(model.name + ".json")
     config, spoken = _config(path)
     if _family(spoken) != _family(language):
@@ -148,11 +120,6 @@ def _wrong(path: Path, what: str) -> str:
     return f"{path} does not fit its Piper voice: {what}; fetch both files again from the same voice"
 
 
-def _code(name: str) -> str:
-    """ "en_US-lessac-medium" -> "en-us"; a bare code stays one."""
-    head = name.partition("-")[0] if "_" in name.partition("-")[0] else name
-    return head.replace("_", "-").lower()
-
-
 def _family(code: str) -> str:
-    return _code(code).partition("-")[0]
+    """ "en_US" and "en-us" -> "en"."""
+    return code.replace("_", "-").partition("-")[0].lower()

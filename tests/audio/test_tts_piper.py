@@ -367,7 +367,7 @@ class TestEnds:
     @pytest.mark.parametrize(("key", "value"), [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)])
     def test_numbers_outside_their_range(self, key: str, value: float) -> None:
         with pytest.raises(ValueError, match=f"tts.{key} is"):
-            PiperTts(**{key: value})  # type: ignore[arg-type]  # one of several keywords
+            PiperTts("voice.onnx", **{key: value})  # type: ignore[arg-type]  # one of several keywords
 
 
 @pytest.mark.slow

@@ -51,31 +51,6 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> str:
 
 
 class TestWhere:
-    def test_by_name_in_any_folder(self, tmp_path: Path) -> None:
-        nested = tmp_path / "en" / "en_US"
-        nested.mkdir(parents=True)
-        tone_voice(nested)
-        assert loaded(PiperTts("en_US-tone-low", voices_dir=tmp_path)).startswith("en_US-tone-low (en_US)")
-
-    def test_by_language_the_region_asked_for_first_then_medium(self, tmp_path: Path) -> None:
-        for name, language in (("en_GB-b-medium", "en_GB"), ("en_US-a-low", "en_US"), ("en_US-z-medium", "en_US")):
-            tone_voice(tmp_path, name=name, language=language)
-        tone_voice(tmp_path, name="de_DE-a-medium", language="de_DE", espeak_voice="de")
-        assert loaded(PiperTts(voices_dir=tmp_path, language="en-us")).startswith("en_US-z-medium")
-        assert loaded(PiperTts(voices_dir=tmp_path, language="de")).startswith("de_DE-a-medium")
-        assert 'no Piper voice for the language "fr"' in refusal(PiperTts(voices_dir=tmp_path, language="fr"))
-
-    def test_a_name_that_is_not_there_names_those_that_are(self, tmp_path: Path) -> None:
-        tone_voice(tmp_path)
-        text = refusal(PiperTts("en_US-amy-low", voices_dir=tmp_path))
-        assert 'called "en_US-amy-low"' in text
-        assert "there are: en_US-tone-low" in text
-        assert "repartee models pull" in text
-
-    def test_no_folder_and_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
-        assert "no folder of voices is given" in refusal(PiperTts("amy"))
-        assert f"in {tmp_path / 'none'}" in refusal(PiperTts(voices_dir=tmp_path / "none"))
-
     def test_a_missing_file(self, tmp_path: Path) -> None:
         path = tmp_path / "gone.onnx"
         assert refusal(PiperTts(str(path))) == (
