@@ -41,13 +41,6 @@ def to_float(pcm: npt.NDArray[np.int16]) -> Float32:
     return np.multiply(pcm, np.float32(1 / FULL_SCALE), dtype=np.float32)
 
 
-def resample_whole(pcm: Pcm, from_hz: int, to_hz: int) -> Pcm:
-    """A whole reply unit at another rate (quality HQ): nothing held back, nothing lost at the end."""
-    if from_hz == to_hz or len(pcm) == 0:
-        return pcm
-    return to_pcm(soxr.resample(to_float(pcm), from_hz, to_hz, quality="HQ"))
-
-
 class StreamResampler:
     """Mono int16 of any rate to another rate, block by block. Not thread-safe.
 
