@@ -9,7 +9,7 @@ It ends with its input.
 import json
 import sys
 
-from audio.errors import DeviceError
+from audio.portaudio.faults import named
 from audio.portaudio.listing import as_facts, fresh, load
 
 
@@ -19,8 +19,8 @@ def main() -> None:
         answer: dict[str, object]
         try:
             answer = {"devices": as_facts(fresh(load()))}
-        except DeviceError as error:
-            answer = {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - whoever asked is told; no answer would read as a hang
+            answer = {"error": str(named(error))}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

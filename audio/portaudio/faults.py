@@ -28,6 +28,15 @@ def hint_of(error: BaseException) -> str:
     return " ".join(said.split())
 
 
+def named(error: Exception) -> DeviceError:
+    """The error itself, or one for what was not foreseen."""
+    if isinstance(error, DeviceError):
+        return error
+    failed = DeviceError(f"the sound system failed ({type(error).__name__}: {error}): restart it, then try again")
+    failed.__cause__ = error
+    return failed
+
+
 def fault(error: BaseException, device: Device, direction: Direction, rates_hz: tuple[int, ...]) -> DeviceError:
     """Why the device could not be opened, and what to do."""
     name, code, hint = f'the {noun(direction)} "{device.name}"', code_of(error), hint_of(error)

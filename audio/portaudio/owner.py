@@ -22,7 +22,7 @@ from audio.card.stream import CardStream, L, Make, Wish
 from audio.device import Device, pick
 from audio.errors import DeviceError
 from audio.portaudio.alsa_config import lacking
-from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault
+from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault, named
 from audio.portaudio.host_apis import manner_of, rates_of
 from audio.portaudio.listing import end, fresh, listed, load, same
 from audio.portaudio.lookout import DeviceLookout
@@ -254,12 +254,8 @@ def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
     result: concurrent.futures.Future[T] = concurrent.futures.Future()
     try:
         result.set_result(job())
-    except DeviceError as error:
-        result.set_exception(error)
     except Exception as error:  # noqa: BLE001 - the thread serves both cards and must live on
-        failed = DeviceError(f"the sound system failed ({type(error).__name__}: {error}): restart it, then try again")
-        failed.__cause__ = error
-        result.set_exception(failed)
+        result.set_exception(named(error))
     return result
 
 

@@ -1,6 +1,8 @@
 """The owner of PortAudio, on a module that is a script; and the process that looks for devices."""
 
 import asyncio
+import io
+import json
 import sys
 from collections.abc import Generator
 from typing import Any
@@ -12,6 +14,7 @@ import audio.portaudio.owner
 from audio.card.stream import Opened, Wish
 from audio.device import Device
 from audio.errors import DeviceError
+from audio.portaudio import child
 from audio.portaudio.listing import as_facts, from_facts, listed, load
 from audio.portaudio.lookout import DeviceLookout
 from audio.portaudio.owner import PortAudio
@@ -313,6 +316,21 @@ def test_the_lookout_is_asked_again_and_again() -> None:
         lookout.look()
     assert lookout.look() == ()
     lookout.close()
+
+
+def test_what_fails_where_devices_are_looked_for_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise PortAudioError("Error initializing PortAudio: Internal error", -9986)
+
+    monkeypatch.setattr(child, "load", broken)
+    monkeypatch.setattr("sys.stdin", io.StringIO("look\nlook\n"))
+    child.main()
+    answers = [json.loads(line)["error"] for line in capsys.readouterr().out.splitlines()]
+    assert len(answers) == 2
+    assert answers[0].startswith("the sound system failed (PortAudioError: ")
+    assert "initializing" in answers[0]
 
 
 def test_the_lookout_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
