@@ -66,15 +66,14 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Hear a conversation: a recording of a person talks with the assistant, in real time."""
-    from rich.console import Console
-
     from assistant.config.loading import load_settings
     from assistant.config.sources import Option
     from assistant.demo import demo as run_demo
+    from assistant.terminal import terminal
 
     engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
     loaded = load_settings(config, os.environ, overrides or [], engines)
-    asyncio.run(run_demo(wav, out, loaded, os.environ, Console(highlight=False), llm=llm))
+    asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm))
 
 
 @app.command()
@@ -89,15 +88,14 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
-    from rich.console import Console
-
     from assistant.config.loading import load_settings
     from assistant.config.sources import Option
     from assistant.endpoints.local_search import chosen
+    from assistant.terminal import terminal
     from web.serve import serve as run_server
 
     async def run() -> None:
-        console = Console(highlight=False)
+        console = terminal()
         await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
 
     address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
@@ -135,10 +133,9 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk through this machine's microphone and loudspeaker."""
-    from rich.console import Console
-
     from assistant.config.loading import ConfigError, load_settings
     from assistant.config.sources import Option
+    from assistant.terminal import terminal
 
     given = [
         Option("--mode", "talk.mode", mode),
@@ -147,7 +144,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         Option("--echo", "audio.echo", echo),
     ]
     loaded = load_settings(config, os.environ, overrides or [], given)
-    console = Console(highlight=False)
+    console = terminal()
     if name is not None and not resume:
         raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
     wanted = (name or "") if resume else None
@@ -166,13 +163,13 @@ def talk(  # noqa: PLR0917 - each is an option of the command
 @app.command()
 def config(config: Config = None, overrides: Overrides = None) -> None:
     """Show the effective configuration, and where each value comes from."""
-    from rich.console import Console
     from rich.table import Table
 
     from assistant.config.loading import load_settings, render_effective
+    from assistant.terminal import terminal
 
     loaded = load_settings(config, os.environ, overrides or [])
-    console, rows = Console(highlight=False), render_effective(loaded)
+    console, rows = terminal(), render_effective(loaded)
     # In one piece where the values keep some room beside them: what cannot wrap would take all of theirs.
     keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -198,13 +195,12 @@ def devices(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
 ) -> None:
     """Microphones and loudspeakers, and whether they work. Exit status 1: there is none."""
-    from rich.console import Console
-
     from assistant.devices_command import Wanted
     from assistant.devices_command import devices as run_devices
+    from assistant.terminal import terminal
 
     wanted = Wanted(microphone, loudspeaker, meter, tone, as_json)
-    sys.exit(run_devices(wanted, Console(highlight=False)))
+    sys.exit(run_devices(wanted, terminal()))
 
 
 @app.command()
@@ -214,11 +210,10 @@ def doctor(
     overrides: Overrides = None,
 ) -> None:
     """What works on this machine, what is missing, and the remedy. Exit status 1: no conversation can be held."""
-    from rich.console import Console
-
     from assistant.doctor.command import doctor as run_doctor
+    from assistant.terminal import terminal
 
-    sys.exit(run_doctor(config, overrides or [], Console(highlight=False), as_json=as_json))
+    sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
 
 
 app.add_typer(models, name="models")

@@ -148,5 +148,7 @@ def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["C
         why = Text(
             f"fallback: {engine.why}" if engine.fallback else engine.why, style="yellow" if engine.fallback else ""
         )
-        table.add_row(engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail, why)
+        # Names and paths are no markup, whatever console this is.
+        cells = (engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail)
+        table.add_row(*map(Text, cells), why)
     console.print(table)

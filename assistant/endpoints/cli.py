@@ -33,11 +33,10 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
     if context.invoked_subcommand is not None:
         return
-    from rich.console import Console
-
     from assistant.config.loading import ConfigError, load_settings
     from assistant.endpoints.picture import draw
     from assistant.endpoints.survey import show, survey
+    from assistant.terminal import terminal
     from assistant.whole_file import is_among
 
     loaded = load_settings(config, os.environ, overrides or [])
@@ -48,7 +47,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         sys.stdout.write(seen.to_json() + "\n")
     else:
-        show(seen, loaded.file, config, Console(highlight=False))
+        show(seen, loaded.file, config, terminal())
     if svg is not None:
         draw(seen.configured, svg, "svg")
     if png is not None:
@@ -74,15 +73,14 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     config: Config = None,
 ) -> None:
     """Write an endpoint into config.toml, or into --config."""
-    from rich.console import Console
-
     from assistant.config.loading import load_settings
     from assistant.endpoints.editing import add
     from assistant.endpoints.wanted import Wanted, kind_of, more_of
+    from assistant.terminal import terminal
 
     loaded = load_settings(None, os.environ, []) if config is None else None
     wanted = Wanted(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
-    asyncio.run(add(wanted, config, loaded, os.environ, Console(highlight=False)))
+    asyncio.run(add(wanted, config, loaded, os.environ, terminal()))
 
 
 @endpoints.command(name="remove")
@@ -90,10 +88,9 @@ def remove_endpoint(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
 ) -> None:
     """Take an endpoint out of config.toml, or out of --config."""
-    from rich.console import Console
-
     from assistant.config.loading import load_settings
     from assistant.endpoints.editing import remove
+    from assistant.terminal import terminal
 
     loaded = load_settings(None, os.environ, []) if config is None else None
-    remove(name, config, loaded, os.environ, Console(highlight=False))
+    remove(name, config, loaded, os.environ, terminal())

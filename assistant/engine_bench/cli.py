@@ -47,13 +47,12 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
-    from rich.console import Console
-
     from assistant.engine_bench.bench import Bench, measure
     from assistant.engine_bench.report import as_json as spelled
     from assistant.engine_bench.report import tables, write
+    from assistant.terminal import terminal
 
-    progress = Console(stderr=True, highlight=False)
+    progress = terminal(stderr=True)
     wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
     with progress.status("reading the recordings") as status:
         report = asyncio.run(measure(wanted, status.update))
@@ -61,7 +60,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         sys.stdout.write(spelled(report))
         return
-    console = Console(highlight=False)
+    console = terminal()
     for table in tables(report):
         console.print(table, "")
     console.print(*written, sep="\n", soft_wrap=True)

@@ -24,18 +24,18 @@ def list_models(
     """The models that the configuration needs: what is at hand, and fetching the rest."""
     if context.invoked_subcommand is not None:
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from assistant.config.loading import load_settings
     from assistant.derived_settings import needs
     from assistant.models.needs import rows
+    from assistant.terminal import terminal
 
     settings = load_settings(config, os.environ, overrides or []).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     found = rows(needs(settings), everything=everything)
-    console = Console(highlight=False)
+    console = terminal()
     # Names are typed again, so they are in one piece; a path, or a narrow window, would leave no room for all else.
     whole = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
     table.add_column("model", overflow="fold", no_wrap=whole)
@@ -62,14 +62,13 @@ def pull(
     overrides: Overrides = None,
 ) -> None:
     """Fetch a model. Nothing else ever downloads one."""
-    from rich.console import Console
-
     from assistant.config.loading import load_settings
     from assistant.derived_settings import needs
     from assistant.models.pull import pull as pull_model
     from assistant.models.pull import pull_missing
+    from assistant.terminal import terminal
 
-    console = Console(highlight=False)
+    console = terminal()
     if name is not None:
         pull_model(name, console)
     else:

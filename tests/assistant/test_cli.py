@@ -50,6 +50,15 @@ def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
     assert lines["trace.words"] == ["false", "default"]
 
 
+def test_a_value_is_no_markup(tmp_path: Path) -> None:
+    (tmp_path / "[x]").mkdir()
+    (tmp_path / "[x]" / "mine.toml").write_text("[assistant]\ngreeting = '[red]a[/b] :wave:'\n")
+    done = repartee("config", "--config", "[x]/mine.toml", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("assistant.greeting"))
+    assert line.split() == ["assistant.greeting", '"[red]a[/b]', ':wave:"', "[x]/mine.toml:2"]
+
+
 @pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
 def test_config_shows_values_in_a_narrow_window_and_from_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()

@@ -57,3 +57,9 @@ def test_what_is_not_needed_has_no_remedy(tmp_path: Path) -> None:
     lines = listed(tmp_path, "--all", *engines)
     assert lines[-1] == "when a turn is over: repartee models pull smart-turn-v3.2"
     assert sum("not at hand" in line for line in lines) > 10
+
+
+def test_a_path_is_no_markup(tmp_path: Path) -> None:
+    lines = listed(tmp_path, "--set", "stt.model=./[x]/[/y]", columns=160)
+    assert any(line.startswith("./[x]/[/y] ") for line in lines)
+    assert "speech to text: there is no [x]/[/y]; correct stt.model" in lines
