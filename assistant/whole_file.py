@@ -16,6 +16,8 @@ def write_whole(path: Path, content: bytes) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
         draft.write_bytes(content)
+        with draft.open("rb+") as stream:
+            os.fsync(stream.fileno())  # else its new name may outlive a power cut, and what is in it not
         if target.exists():
             draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)

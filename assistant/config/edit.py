@@ -1,20 +1,18 @@
 """Endpoints written into the file of settings, and taken out of it: whole and checked, or not at all."""
 
-import os
-import shutil
+import codecs
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.endpoint_tables import with_table, without_table
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.loading import ConfigError, load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import unknown
+from assistant.whole_file import write_whole
 
 FILE = Path("config.toml")
-_BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,11 @@ class ConfigFile:
 
     @property
     def exists(self) -> bool:
-        """Whether it is there."""
-        return self.path.exists()
+        """Whether it is there, as far as it may be looked at: whoever writes it finds out."""
+        try:
+            return self.path.exists()
+        except OSError:
+            return False
 
     def settings(self) -> Settings:
         """What it alone sets. Raises ConfigError."""
@@ -71,29 +72,15 @@ class ConfigFile:
 
     def _replace(self, text: str, before: Settings, wanted: Sequence[EndpointSection]) -> None:
         """Put the text into the file's place, if it says what is wanted and nothing else has changed."""
-        target = self.path.resolve()  # a link stays one
-        draft = target.with_name(f".{target.name}.{os.getpid()}.new")
+        expected = replace(before, llm=replace(before.llm, endpoints=tuple(wanted)))
         try:
-            try:
-                self._write(draft, target, text)
-                expected = replace(before, llm=replace(before.llm, endpoints=tuple(wanted)))
-                if not _says(draft, expected):
-                    raise self._not_in_tables()
-                draft.replace(target)
-            finally:
-                with suppress(OSError):
-                    draft.unlink(missing_ok=True)
+            marked = self.exists and self.path.read_bytes().startswith(codecs.BOM_UTF8)
+            content = text.encode("utf-8-sig" if marked else "utf-8")
+            if not _says(content, self.path, expected):
+                raise self._not_in_tables()
+            write_whole(self.path, content)
         except OSError as error:
             raise self._unwritable("cannot be written", error) from error
-
-    def _write(self, draft: Path, target: Path, text: str) -> None:
-        marked = target.exists() and target.read_bytes().startswith(_BOM.encode())
-        with draft.open("xb") as stream:
-            stream.write(((_BOM if marked else "") + text).encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, draft)
 
     def _unwritable(self, what: str, error: OSError) -> ConfigError:
         return ConfigError([f"{self.path}: {what} ({error.strerror}); name another file with --config"])
@@ -121,9 +108,9 @@ def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
     return ConfigFile(in_effect)
 
 
-def _says(draft: Path, expected: Settings) -> bool:
+def _says(content: bytes, file: Path, expected: Settings) -> bool:
     try:
-        return load_settings(draft, {}, ()).settings == expected
+        return settings_in(content, file) == expected
     except ConfigError:
         return False
 

@@ -17,6 +17,7 @@ from assistant.config.sources import (
     Findings,
     Given,
     Option,
+    from_content,
     from_environment,
     from_file,
     from_options,
@@ -103,6 +104,11 @@ def load_settings(
     origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}
     at_hand = frozenset(name for name in key_variables if environ.get(name))
     return Loaded(settings, MappingProxyType(origin), file, at_hand)
+
+
+def settings_in(content: bytes, file: Path) -> Settings:
+    """What `file` alone would set with this content. Raises ConfigError."""
+    return _merged(_sound(from_content(content, file)))
 
 
 def render_effective(loaded: Loaded) -> list[ConfigRow]:

@@ -148,37 +148,34 @@ def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findin
 
 def from_file(file: Path) -> Findings:
     """What a TOML file sets."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_FILE_LIMIT_BYTES + 1)
+    except OSError as error:
+        problem = f"{file}: cannot be read ({error.strerror}); name another file with --config"
+        return Findings(problems=[problem])
+    return from_content(data, file)
+
+
+def from_content(data: bytes, file: Path) -> Findings:
+    """What a TOML file of this content sets."""
     found = Findings()
-    text = _text_of(file, found)
-    if text is None:
+    if len(data) > _FILE_LIMIT_BYTES:
+        found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
         return found
     try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
         table = tomllib.loads(text)
     except RecursionError:
         found.problems.append(f"{file}: not valid TOML: nested too deeply")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found.problems.append(f"{file}:{line}: not UTF-8; save the file in that encoding")
     except ValueError as error:
         found.problems.append(_syntax_problem(file, str(error)))
     else:
         _Reader(str(file), str(file), lines_of_keys(text), found).document(table)
     return found
-
-
-def _text_of(file: Path, found: Findings) -> str | None:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(_FILE_LIMIT_BYTES + 1)
-    except OSError as error:
-        found.problems.append(f"{file}: cannot be read ({error.strerror}); name another file with --config")
-        return None
-    if len(data) > _FILE_LIMIT_BYTES:
-        found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
-        return None
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        found.problems.append(f"{file}:{line}: not UTF-8; save the file in that encoding")
-        return None
 
 
 def _syntax_problem(file: Path, what: str) -> str:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from forbidden_folder import forbid
 
 import assistant
 from assistant.config.edit import ConfigFile, file_to_edit
@@ -130,6 +131,22 @@ def test_encoding_mode_and_links_stay(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\); name another file"):
         ConfigFile(tmp_path / "nowhere" / "config.toml").add(NEAR)
+
+
+def test_a_name_that_cannot_be_a_files_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be written \(File name too long\); name another file"):
+        ConfigFile(tmp_path / ("a" * 300)).add(NEAR)
+
+
+def test_a_folder_that_may_not_be_looked_into_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid(tmp_path, monkeypatch)
+    with pytest.raises(ConfigError, match=r"cannot be written \(Permission denied\); name another file"):
+        ConfigFile(tmp_path / "config.toml").add(NEAR)
+
+
+def test_a_file_does_not_grow_beyond_what_can_be_read(file: ConfigFile) -> None:
+    file.path.write_text(TEXT + "#" * ((1 << 20) - len(TEXT)), encoding="utf-8")
+    refused(file)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
