@@ -53,7 +53,7 @@ async def add(
     file = file_to_edit(config, loaded.file if loaded is not None else None)
     _check(wanted, file, config)
     if wanted.kind != "openai":
-        _say(console, f"added without asking it: {wanted.kind} lists no models", style="yellow")
+        _say(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
         await _write(file, wanted.section(), config, environ, console)
         return
     if wanted.url is None:
@@ -92,8 +92,6 @@ def remove(name: str, config: Path | None, loaded: Loaded | None, environ: Mappi
 def _check(wanted: Wanted, file: ConfigFile, config: Path | None) -> None:
     """What can be refused before anybody is asked."""
     if wanted.name is not None:
-        if wanted.name in RESERVED:
-            raise ConfigError([f'"{wanted.name}" is a word of --llm; give the endpoint another NAME'])
         _check_free(wanted.name, file, config)
     try:
         wanted.section()
@@ -102,6 +100,8 @@ def _check(wanted: Wanted, file: ConfigFile, config: Path | None) -> None:
 
 
 def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
+    if name in RESERVED:
+        raise ConfigError([f'"{name}" is a word of --llm; give the endpoint another NAME'])
     if name in [endpoint.name for endpoint in file.settings().llm.endpoints]:
         remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{told(config)}` first"
         raise ConfigError([f'{file.path}: the endpoint "{name}" is there already; {remedy}'])
@@ -178,7 +178,7 @@ async def _asked(wanted: Wanted, environ: Mapping[str, str], console: Console) -
 def _at_their_word(wanted: Wanted, problem: ConfigError | LlmError, console: Console) -> FoundServer:
     if wanted.model is None:
         raise problem
-    _say(console, f"added without asking it: {problem}", style="yellow")
+    _say(console, f"taken at your word: {problem}", style="yellow")
     return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), 0.0)
 
 
@@ -192,7 +192,7 @@ def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
         return wanted
     if wanted is not None and server.name not in LISTS_ALL:
         seen = f": it has {shortened(server.models, MANY)}" if server.models else ""
-        _say(console, f'added although {where} does not list "{wanted}"{seen}', style="yellow")
+        _say(console, f'taken at your word: {where} does not list "{wanted}"{seen}', style="yellow")
         return wanted
     if not server.models:
         raise ConfigError([f"{where} has {offers(server)}: load a chat model there first, then add it"])

@@ -56,7 +56,7 @@ def test_one_of_another_kind_is_added_with_its_own_keys(folder: Path) -> None:
     flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
     done = repartee(folder, "endpoints", "add", "near", *flags)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "added without asking it: tgi lists no models" in done.stdout
+    assert "taken at your word: tgi lists no models" in done.stdout
     text = (folder / "config.toml").read_text(encoding="utf-8")
     assert 'kind = "tgi"\n' in text
     assert 'template = "llama3"\n' in text

@@ -222,7 +222,7 @@ async def _particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 def test_one_that_cannot_be_asked_is_taken_at_the_persons_word(file: Path) -> None:
     assert "refuses connections" in refused(Wanted("far", CLOSED), file, kind=LlmError)
     said, _ = added(Wanted("far", CLOSED, "m"), file)
-    assert "added without asking it: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
+    assert "taken at your word: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
     assert endpoints(file) == (EndpointSection(name="far", url=CLOSED, model="m"),)
     wanted = Wanted(url="http://127.0.0.1:{0}/v1")
     assert "answers, but lists no models; name one with --model" in refused(wanted, file, status(404, {"error": "x"}))
@@ -232,7 +232,7 @@ def test_a_key_that_is_not_there_is_said(file: Path) -> None:
     wanted = Wanted("far", CLOSED, api_key_env="MY_KEY")
     assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"
     said, _ = added(Wanted("far", CLOSED, "m", "MY_KEY"), file)
-    assert "added without asking it" in said
+    assert "taken at your word" in said
     assert "before the next start, put its key into MY_KEY" in said
 
 
@@ -257,6 +257,21 @@ def test_who_may_know_more_than_it_lists_is_taken_at_the_persons_word(
     said, _ = added(Wanted("far", "http://127.0.0.1:{0}/v1", wanted), file, lists(listed, owner=owner))
     assert endpoints(file)[0].model == wanted
     assert (f'does not list "{wanted}": it has {listed}' in said) is warned
+
+
+@pytest.mark.parametrize("name", ["auto", "skills"])
+def test_a_host_that_is_called_like_a_word_of_llm_gives_no_name(name: str, file: Path) -> None:
+    unasked = Wanted(url=f"http://{name}/v1", model="m", api_key_env="NOT_SET")
+    assert refused(unasked, file).startswith(f'"{name}" is a word of --llm; give')
+
+
+@pytest.mark.parametrize("wanted", [Wanted("far", CLOSED, "m"), Wanted("far", model="m", kind="sagemaker")])
+def test_nothing_is_said_to_be_added_that_cannot_be_written(wanted: Wanted, tmp_path: Path) -> None:
+    screen = io.StringIO()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", None, {}, Console(file=screen, width=200)))
+    assert "taken at your word: " in screen.getvalue()
+    assert "added" not in screen.getvalue()
 
 
 @pytest.mark.parametrize("owner", ["library", "vllm", "organization_owner"])
