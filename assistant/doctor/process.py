@@ -49,7 +49,7 @@ class Clinic:
     until_s: float
 
     async def examine(self, what: str, limit_s: float) -> Answer:
-        """See `doctor_child.examine`. Never fails."""
+        """See `child.examine`. Never fails."""
         left_s = self.until_s - asyncio.get_running_loop().time()
         if left_s <= 0:
             return Answer({}, "not tried: no time was left", unfinished=True)
@@ -91,9 +91,10 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> Answer:
         return read_answer(answer.result(), said.result().decode(errors="replace"), code)
     finally:
         process.stdin.close()
-        if process.returncode is None:  # it is not reaped yet, so that nobody else has its number
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        # Also behind one that has ended: what it started is in its group, whose number is taken as long as it lives.
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter: macOS, of one not reaped yet
+            os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_S):
                     await process.wait()

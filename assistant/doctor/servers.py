@@ -23,7 +23,7 @@ def endpoints_section(
 
     Args:
         endpoints: As configured.
-        answers: Of `doctor_endpoints.probe`, in the same order.
+        answers: Of `endpoints.probe`, in the same order.
         servers: Those found on this machine.
         skills: Whether the built-in skills answer.
     """

@@ -74,6 +74,24 @@ def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatc
     assert all(gone(int(pid)) for pid in pids.read_text().split())
 
 
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_what_one_that_has_ended_had_started_is_ended(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module(
+        tmp_path,
+        monkeypatch,
+        "import os, subprocess, sys\n"
+        "quiet = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], **quiet)\n"
+        'print(f\'{{"found": {{"pid": {child.pid}}}}}\', flush=True)\n'
+        f"{end}\n",
+    )
+    pid = examined("anything").found["pid"]
+    assert isinstance(pid, int)
+    assert gone(pid)
+
+
 def test_one_that_crashes_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module(tmp_path, monkeypatch, "import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n")
     assert examined("anything").error.startswith("crashed (SIGILL): ")
