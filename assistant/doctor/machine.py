@@ -2,6 +2,7 @@
 trace folder is touched."""
 
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ DEVICES_LIMIT_S = 4.0
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """What the libraries below numpy, onnxruntime and ctranslate2 read."""
+
+_THREADS = re.compile(r"0*[1-9][0-9]{0,8}")
 
 DISK_FREE_MB = 500.0
 """Less is a warning: a Whisper model is 148 MB, a day of traces a few."""
@@ -131,7 +134,7 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
 
 def _variable(name: str, value: str, most: int) -> Finding:
     remedy = f"unset {name}, or set it to {most} or less"
-    if not value.isdigit() or int(value) == 0:
+    if not _THREADS.fullmatch(value):
         return Finding("warn", name, f'is "{value[:20]}", which is no number of threads', remedy=remedy)
     return _wanted(name, int(value), most, value, remedy)
 

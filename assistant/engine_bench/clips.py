@@ -71,7 +71,7 @@ def read_labels(manifest: Path | None) -> list[Label]:
             continue
         try:
             label = _label(json.loads(line), manifest)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise AudioFileError(
                 f"{manifest}, line {number} is no label ({error}): wanted is a JSON object with file, speech_start_s "
                 "and speech_end_s."

@@ -57,6 +57,13 @@ def test_more_threads_than_cores_are_warned_of() -> None:
     assert remedies["OMP_NUM_THREADS"] == "unset OMP_NUM_THREADS, or set it to 4 or less"
 
 
+@pytest.mark.parametrize("value", ["", "0", "-1", "all", "²", "9" * 5000])
+def test_what_is_no_number_of_threads_is_said(value: str) -> None:
+    found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
+    assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
+    assert "which is no number of threads" in found.text
+
+
 @pytest.mark.parametrize(
     ("usable", "quota", "whisper", "piper"),
     [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],

@@ -78,6 +78,7 @@ def test_where_the_recording_begins_late_or_ends_early_there_is_less_before_and_
     ("line", "told"),
     [
         ("{", "line 1 is no label"),
+        ("[" * 100_000, "line 1 is no label"),
         ("[1]", "line 1 is no label"),
         (SPEECH, "'file'"),
         ({"file": "a.wav", "speech_start_s": 2, "speech_end_s": 1}, "from 2 to 1 s"),
