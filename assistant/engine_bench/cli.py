@@ -56,11 +56,13 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
     with progress.status("reading the recordings") as status:
         report = asyncio.run(measure(wanted, status.update))
-    written = write(report, out)
+    # Shown before it is written: it took minutes, and there may be no room for it.
+    console = terminal()
     if as_json:
         sys.stdout.write(spelled(report))
-        return
-    console = terminal()
-    for table in tables(report):
-        console.print(table, "")
-    console.print(*written, sep="\n", soft_wrap=True)
+    else:
+        for table in tables(report):
+            console.print(table, "")
+    written = write(report, out)
+    if not as_json:
+        console.print(*written, sep="\n", soft_wrap=True)

@@ -284,6 +284,23 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
 # the command
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
+def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    done = subprocess.run(
+        [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
+        cwd=tmp_path,
+        env={**os.environ, **NO_MODELS},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "missing: repartee models pull" in done.stdout
+    assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"
+
+
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
