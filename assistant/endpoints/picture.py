@@ -99,7 +99,7 @@ def draw(measured: Sequence[Measured], file: Path, form: Literal["svg", "png"]) 
         axes.hlines(places, usual, late, color=_INK, linewidth=1.2, label="up to the 95th percentile")
         for place, ms, at_ms in zip(places, usual, late, strict=True):
             axes.annotate(f"{ms:.0f} ms", (at_ms, place), (4, 0), textcoords="offset points", va="center", color=_INK)
-        axes.set_yticks(places, [_label(each) for each in answered])
+        axes.set_yticks(places, [_label(each) for each in answered], parse_math=False)
         axes.set_ylim(len(answered) - 0.5, -0.5)
         axes.set_xlim(0, max(late) * 1.15)
         axes.set_xlabel("from the question to the first token, ms")

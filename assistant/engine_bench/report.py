@@ -128,7 +128,7 @@ def _waits(axes: "Axes", rows: list[Row]) -> None:
         if row.words is not None and row.words.rate is not None:
             label += f"   WER {row.words.rate:.2f}"
         axes.text(at * 1.15, place, label, va="center", fontsize=8, color=_INK)
-    axes.set_yticks(places, [f"{row.engine} {row.setting}".strip() for row in rows])
+    axes.set_yticks(places, [f"{row.engine} {row.setting}".strip() for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xscale("log")
     axes.set_xlim(0.8, max(100.0, *farthest) * 6)

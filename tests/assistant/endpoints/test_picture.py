@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,11 @@ def test_the_same_figures_are_the_same_file(form: str, head: bytes, tmp_path: Pa
         draw(SEEN.configured, file, "svg" if form == "svg" else "png")
     assert first.read_bytes().startswith(head)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_name_is_no_formula(tmp_path: Path) -> None:
+    draw([replace(EDGE, endpoint=replace(EDGE.endpoint, name="a$^$b"))], tmp_path / "a.svg", "svg")
+    assert "a$^$b (same city)" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
 def test_nothing_to_draw_and_nowhere_to_draw_it(tmp_path: Path) -> None:

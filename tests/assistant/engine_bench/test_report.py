@@ -1,6 +1,7 @@
 """What is left of a measurement: table, JSON and plot."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,11 @@ def test_the_plot_is_the_same_each_time_and_names_the_engines(tmp_path: Path) ->
     assert b"base.en" not in svg, "there is nothing to draw"
     write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
     assert paths[1].read_bytes() == svg
+
+
+def test_a_models_name_is_no_formula(tmp_path: Path) -> None:
+    svg = write(report(replace(HEARD, setting="a$^$b")), tmp_path)[1].read_bytes()
+    assert b"pocketsphinx a$^$b" in svg
 
 
 def test_without_a_figure_there_is_no_plot(tmp_path: Path) -> None:
