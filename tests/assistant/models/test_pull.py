@@ -374,6 +374,12 @@ def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
     assert "does not answer as a hub does; check HF_ENDPOINT" in refused("tiny.en")
 
 
+@pytest.mark.parametrize("address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example"])
+def test_what_is_no_address_of_a_hub_is_named(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("tiny.en")
+
+
 @pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
 def test_a_name_that_is_none_is_answered_with_those_that_are(hub: Hub, name: str) -> None:
     assert refused(name).startswith(f'"{name}" is not a model that can be pulled; known are tiny.en, ')
