@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from assistant.config.endpoint_settings import (
     KINDS,
@@ -16,7 +17,7 @@ from assistant.config.endpoint_settings import (
     knows,
     missing,
 )
-from assistant.config.keys import Value, keys_of
+from assistant.config.keys import Key, Value, keys_of
 from assistant.config.settings import KEYS, SECTIONS
 from assistant.config.toml_lines import lines_of_keys
 from assistant.config.tool_settings import ToolServerSection
@@ -37,11 +38,11 @@ ENDPOINT_KEYS = {key.name: key for key in keys_of(EndpointSection)}
 
 TOOL_SERVER_KEYS = {key.name: key for key in keys_of(ToolServerSection)}
 
+_Listed = TypeVar("_Listed", EndpointSection, ToolServerSection)
+
 _EVERY_KEY = (*KEYS, *LISTS)
 _VARIABLES = {PREFIX + dotted.replace(".", "_").upper(): dotted for dotted in _EVERY_KEY}
 _FILE_LIMIT_BYTES = 1 << 20
-_make_endpoint: Callable[..., EndpointSection] = EndpointSection
-_make_tool_server: Callable[..., ToolServerSection] = ToolServerSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +225,9 @@ class _Reader:
     def take(self, dotted: str, raw: object) -> None:
         """Take one key."""
         if dotted == ENDPOINTS:
-            self._take_endpoints(raw)
+            self._take_tables(dotted, raw, self._endpoint, "endpoint")
         elif dotted == TOOL_SERVERS:
-            self._take_tool_servers(raw)
+            self._take_tables(dotted, raw, self._tool_server, "server")
         elif dotted not in KEYS:
             self._problem(dotted, unknown(dotted, _EVERY_KEY))
         else:
@@ -235,91 +236,77 @@ class _Reader:
             except ValueError as error:
                 self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
 
-    def _take_endpoints(self, raw: object) -> None:
+    def _take_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
+        """Take a list of tables, of which `read` makes a section each, or tells what is wrong with it."""
         if not isinstance(raw, list):
-            self._problem(ENDPOINTS, f"must be a list of tables, each begun by a line [[{ENDPOINTS}]]")
+            self._problem(dotted, f"must be a list of tables, each begun by a line [[{dotted}]]")
             return
-        endpoints: dict[str, EndpointSection] = {}
+        sections: dict[str, _Listed] = {}
         for index, item in enumerate(raw):
-            dotted = f"{ENDPOINTS}[{index}]"
-            endpoint = self._endpoint(dotted, item)
-            if endpoint is None:
-                continue
-            name = f"{dotted}.name"
-            if endpoint.name in RESERVED:
-                problem = "a word of --llm; give the endpoint another name"
-                self._problem(f"{name} = {shown(endpoint.name)}", problem, at=name)
-            elif endpoint.name in endpoints:
-                self._problem(f"{name} = {shown(endpoint.name)}", "taken; each endpoint needs its own name", at=name)
-            endpoints[endpoint.name] = endpoint
-        self._give(ENDPOINTS, tuple(endpoints.values()))
+            section = read(f"{dotted}[{index}]", item)
+            if section is not None and section.name in sections:
+                name = f"{dotted}[{index}].name"
+                self._problem(f"{name} = {shown(section.name)}", f"taken; each {noun} needs its own name", at=name)
+            elif section is not None:
+                sections[section.name] = section
+        self._give(dotted, tuple(sections.values()))
 
     def _endpoint(self, dotted: str, raw: object) -> EndpointSection | None:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with name, url and model")
             return None
         kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
-        values: dict[str, Value] = {}
-        for name, value in raw.items():
-            key = ENDPOINT_KEYS.get(name)
-            if key is None or not knows(kind, name):
-                problem = unknown(name, ENDPOINT_KEYS) if key is None else foreign(kind)
-                self._problem(f"{dotted}.{name}", problem)
-                continue
-            try:
-                values[name] = key.check(value)
-            except ValueError as error:
-                seen = "" if key.about.private else f" = {shown(value)}"
-                self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
-        for name in NEEDED_KEYS[kind]:
-            if name not in raw:
-                self._problem(f"{dotted}.{name}", missing(kind), at=dotted)
-        # An unknown or bad key is told above; the endpoint itself is made only of a table that is right.
-        if values.keys() != raw.keys() or not values.keys() >= set(NEEDED_KEYS[kind]):
-            return None
-        try:
-            return _make_endpoint(**values)
-        except ValueError as error:
-            self._problem(dotted, str(error))
-            return None
-
-    def _take_tool_servers(self, raw: object) -> None:
-        if not isinstance(raw, list):
-            self._problem(TOOL_SERVERS, f"must be a list of tables, each begun by a line [[{TOOL_SERVERS}]]")
-            return
-        servers: dict[str, ToolServerSection] = {}
-        for index, item in enumerate(raw):
-            dotted = f"{TOOL_SERVERS}[{index}]"
-            server = self._tool_server(dotted, item)
-            if server is not None and server.name in servers:
-                name = f"{dotted}.name"
-                self._problem(f"{name} = {shown(server.name)}", "taken; each server needs its own name", at=name)
-            elif server is not None:
-                servers[server.name] = server
-        self._give(TOOL_SERVERS, tuple(servers.values()))
+        refused = {name: foreign(kind) for name in ENDPOINT_KEYS if not knows(kind, name)}
+        needed = dict.fromkeys(NEEDED_KEYS[kind], missing(kind))
+        endpoint = self._section(dotted, raw, EndpointSection, ENDPOINT_KEYS, needed, refused)
+        if endpoint is not None and endpoint.name in RESERVED:
+            problem = "a word of --llm; give the endpoint another name"
+            self._problem(f"{dotted}.name = {shown(endpoint.name)}", problem, at=f"{dotted}.name")
+        return endpoint
 
     def _tool_server(self, dotted: str, raw: object) -> ToolServerSection | None:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with a name and a command or a url")
             return None
+        return self._section(dotted, raw, ToolServerSection, TOOL_SERVER_KEYS, {"name": "is missing"}, {})
+
+    def _section(  # noqa: PLR0917
+        self,
+        dotted: str,
+        table: Mapping[str, object],
+        make: Callable[..., _Listed],
+        keys: Mapping[str, Key],
+        needed: Mapping[str, str],
+        refused: Mapping[str, str],
+    ) -> _Listed | None:
+        """What a table gives; None where anything is wrong with it.
+
+        Args:
+            dotted: Where it stands.
+            table: As parsed.
+            make: Makes the section of the keys' values.
+            keys: All that there are.
+            needed: Those that must be there, and what to say where they are not.
+            refused: Those that may not, and what to say where they are.
+        """
         problems = len(self._found.problems)
         values: dict[str, Value] = {}
-        for name, value in raw.items():
-            key = TOOL_SERVER_KEYS.get(name)
-            if key is None:
-                self._problem(f"{dotted}.{name}", unknown(name, TOOL_SERVER_KEYS))
+        for name, value in table.items():
+            if name not in keys or name in refused:
+                self._problem(f"{dotted}.{name}", refused.get(name) or unknown(name, keys))
                 continue
             try:
-                values[name] = key.check(value)
+                values[name] = keys[name].check(value)
             except ValueError as error:
-                seen = "" if key.about.private else f" = {shown(value)}"
+                seen = "" if keys[name].about.private else f" = {shown(value)}"
                 self._problem(f"{dotted}.{name}{seen}", str(error), at=f"{dotted}.{name}")
-        if "name" not in raw:
-            self._problem(f"{dotted}.name", "is missing", at=dotted)
+        for name, problem in needed.items():
+            if name not in table:
+                self._problem(f"{dotted}.{name}", problem, at=dotted)
         if len(self._found.problems) > problems:
             return None
         try:
-            return _make_tool_server(**values)
+            return make(**values)
         except ValueError as error:
             self._problem(dotted, str(error))
             return None
