@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from assistant.engine_bench.meter import hear, real_time_factor, speak
 from audio.frame import Frame
 from audio.recording import open_recording
 from audio.stt import SegmentId, Transcriber
 from audio.tts import Voice
-from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, ms_of_samples, s_of_reply_samples, s_of_samples
+from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, ms_of_samples
 from audio.vad import Vad
 from llm.chat import ChatModel, Message, Token
 
@@ -98,39 +99,22 @@ async def measure_transcriber(make: Callable[[], Transcriber]) -> Measured:
     try:
         await transcriber.load()
         load_ms = (now_s() - began_s) * 1000
-        first_ms, _ = await _heard(transcriber, clip, paced=False)
-        delay_ms, text = await _heard(transcriber, clip, paced=True)
-        again_ms, _ = await _heard(transcriber, clip, paced=False)
+        first_rtf = await real_time_factor(transcriber, clip, SegmentId(0))
+        heard = await hear(transcriber, clip, Samples(0), SegmentId(1))
+        rtf = await real_time_factor(transcriber, clip, SegmentId(2))
         detail = transcriber.detail
     finally:
         await transcriber.aclose()
+    text = heard.words.text
     said = f"“{text}”" if text else "nothing"
     return Measured(
         load_ms,
-        first_ms,
-        again_ms / 1000 / s_of_samples(len(clip)),
-        delay_ms,
+        first_rtf * ms_of_samples(len(clip)),
+        rtf,
+        heard.final_ms,
         f"{detail}; heard {said} (said was “what time is it”)",
         ok=bool(text),
     )
-
-
-async def _heard(transcriber: Transcriber, clip: Pcm, *, paced: bool) -> tuple[float, str]:
-    """From the last frame (not `paced`: from the first) to the words, and the words."""
-    loop = asyncio.get_running_loop()
-    hearing = transcriber.open(SegmentId(0), lambda _words: None)
-    began_s = loop.time()
-    for at in range(0, len(clip), FRAME_SAMPLES):
-        if paced:
-            due_s = began_s + ms_of_samples(at + FRAME_SAMPLES) / 1000
-            await asyncio.sleep(max(0.0, due_s - loop.time()))
-        hearing.feed(clip[at : at + FRAME_SAMPLES])
-    if paced:
-        began_s = loop.time()
-    words = await hearing.words()
-    took_ms = (loop.time() - began_s) * 1000
-    hearing.cancel()
-    return took_ms, words.text
 
 
 async def measure_voice(make: Callable[[], Voice]) -> Measured:
@@ -141,26 +125,14 @@ async def measure_voice(make: Callable[[], Voice]) -> Measured:
     try:
         await voice.load()
         load_ms = (now_s() - began_s) * 1000
-        first_ms, _, _ = await _spoken(voice)
-        delay_ms, whole_ms, sound_s = await _spoken(voice)
+        first = await speak(voice, SENTENCE)
+        again = await speak(voice, SENTENCE)
         detail = voice.detail
     finally:
         await voice.aclose()
-    rtf = whole_ms / 1000 / sound_s if sound_s else None
-    said = detail if sound_s else f"{detail}; it said nothing"
-    return Measured(load_ms, first_ms, rtf, delay_ms, said, ok=sound_s > 0)
-
-
-async def _spoken(voice: Voice) -> tuple[float, float, float]:
-    """To the first chunk and to the last, and the length of the sound in seconds."""
-    now_s = asyncio.get_running_loop().time
-    began_s = now_s()
-    first_ms, samples = 0.0, 0
-    async with aclosing(voice.speak(SENTENCE)) as chunks:
-        async for chunk in chunks:
-            first_ms = first_ms or (now_s() - began_s) * 1000
-            samples += len(chunk.pcm)
-    return first_ms, (now_s() - began_s) * 1000, s_of_reply_samples(samples)
+    rtf = again.whole_ms / 1000 / again.sound_s if again.sound_s else None
+    said = detail if again.sound_s else f"{detail}; it said nothing"
+    return Measured(load_ms, first.first_ms, rtf, again.first_ms, said, ok=again.sound_s > 0)
 
 
 async def measure_model(make: Callable[[], ChatModel]) -> Measured:
@@ -182,7 +154,7 @@ async def _answered(model: ChatModel) -> tuple[float, str]:
     now_s = asyncio.get_running_loop().time
     began_s = now_s()
     first_ms, text = 0.0, ""
-    async with aclosing(model.stream(tuple(QUESTION))) as events:
+    async with aclosing(model.stream(QUESTION)) as events:
         async for event in events:
             if isinstance(event, Token):
                 first_ms = first_ms or (now_s() - began_s) * 1000

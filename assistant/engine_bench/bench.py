@@ -270,7 +270,7 @@ async def _recognizer(row: Row, settings: Settings, clips: Sequence[Clip], round
         for number, clip in enumerate(clip for _ in range(rounds) for clip in clips):
             try:
                 factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
-                heard.append((clip, await hear(engine, clip, SegmentId(2 * number + 1))))
+                heard.append((clip, await hear(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
             except SttError as error:  # as in a conversation: these words are lost, the engine is loaded again
                 lost.append(error)
                 async with asyncio.timeout(LOAD_TIMEOUT_S):

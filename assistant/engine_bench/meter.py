@@ -4,10 +4,9 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.engine_bench.clips import Clip
 from audio.stt import SegmentId, Transcriber, Words
 from audio.tts import Voice
-from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, s_of_reply_samples, s_of_samples, samples_of_s
+from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, s_of_reply_samples, s_of_samples, samples_of_s
 
 TIMEOUT_S = 60.0
 """For one answer: a setting that needs longer is no setting for a conversation."""
@@ -46,8 +45,8 @@ class Spoken:
     sound_s: float
 
 
-async def hear(transcriber: Transcriber, clip: Clip, segment: SegmentId) -> Heard:
-    """A segment frame by frame, as a microphone gives them. Raises SttError, TimeoutError."""
+async def hear(transcriber: Transcriber, pcm: Pcm, onset: Samples, segment: SegmentId) -> Heard:
+    """A segment frame by frame, as a microphone gives them; speech begins at `onset`. Raises SttError, TimeoutError."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     partials_s: list[float] = []
@@ -58,16 +57,16 @@ async def hear(transcriber: Transcriber, clip: Clip, segment: SegmentId) -> Hear
 
     hearing = transcriber.open(segment, on_partial)
     try:
-        for frame, at in enumerate(range(0, len(clip.pcm), FRAME_SAMPLES), start=1):
+        for frame, at in enumerate(range(0, len(pcm), FRAME_SAMPLES), start=1):
             await asyncio.sleep(max(0.0, began_s + frame * FRAME_MS / 1000 - loop.time()))
-            hearing.feed(clip.pcm[at : at + FRAME_SAMPLES])
+            hearing.feed(pcm[at : at + FRAME_SAMPLES])
         asked_s = loop.time()
         async with asyncio.timeout(TIMEOUT_S):
             words = await hearing.words()
         final_ms = (loop.time() - asked_s) * 1000
     finally:
         hearing.close()
-    speech_s = began_s + s_of_samples(clip.onset)
+    speech_s = began_s + s_of_samples(onset)
     return Heard(words, final_ms, (partials_s[0] - speech_s) * 1000 if partials_s else None)
 
 
