@@ -305,7 +305,10 @@ async def _voice(row: Row, engine: Voice, rounds: int) -> Row:
         spoken: list[Spoken] = [await speak(engine, text) for _ in range(rounds) for text in UNITS]
     finally:
         await engine.aclose()
-    factor = sum(unit.whole_ms for unit in spoken) / 1000 / sum(unit.sound_s for unit in spoken)
+    sound_s = sum(unit.sound_s for unit in spoken)
+    if not sound_s:
+        return replace(row, load_ms=load_ms, note="it said nothing")
+    factor = sum(unit.whole_ms for unit in spoken) / 1000 / sound_s
     return replace(row, load_ms=load_ms, wait=_span([unit.first_ms for unit in spoken]), real_time_factor=factor)
 
 

@@ -84,11 +84,14 @@ class FakeTranscriber:
 class FakeVoice:
     name = detail = "fake"
 
+    def __init__(self, chunks: int = 2) -> None:
+        self._chunks = chunks
+
     async def load(self) -> None:
         return
 
     async def speak(self, text: str) -> AsyncGenerator[Chunk]:
-        for _ in range(2):
+        for _ in range(self._chunks):
             await asyncio.sleep(0.02)
             yield Chunk(np.zeros(2400, np.int16))
 
@@ -267,6 +270,12 @@ def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) ->
     assert row.real_time_factor is not None
     assert 0.2 <= row.real_time_factor < 4, "40 ms of work, 200 ms of sound"
     assert row.words is None
+
+
+def test_a_voice_that_says_nothing_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
+    (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
+    assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
 
 
 @pytest.mark.usefixtures("one_clip")
