@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
-from urllib.parse import urlsplit
 
-from assistant.config.keys import About, Section
+from assistant.config.keys import About, Section, has_host
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
 
 EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock"]
@@ -211,21 +210,11 @@ class EndpointSection(Section):
         for key in NEEDED_KEYS[self.kind]:
             if not getattr(self, key):
                 raise ValueError(f"{key} {missing(self.kind)}")
-        self._check_address()
-        self._check_together()
-
-    def _check_address(self) -> None:
-        if not self.url:
-            return
-        try:
-            address = urlsplit(self.url)
-            whole = bool(address.hostname) and address.port != 0
-        except ValueError:
-            whole = False
-        if not whole:
+        if self.url and not has_host(self.url):
             raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
-        if self.kind != "grpc" and address.scheme not in {"http", "https"}:
+        if self.kind != "grpc" and self.url.startswith("grpc"):
             raise ValueError(f'url must begin with http:// or https:// for kind "{self.kind}"')
+        self._check_together()
 
     def _check_together(self) -> None:
         """What one key asks of another."""

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from assistant.config.toml_table import TomlTable
 
@@ -125,6 +126,15 @@ def _with_home(path: Path) -> Path:
         return path.expanduser()
     except RuntimeError:
         raise ValueError("must be a folder's path; nobody's home folder is called that") from None
+
+
+def has_host(url: str) -> bool:
+    """Whether an address names a host and, if any, a port that can be one."""
+    try:
+        address = urlsplit(url)
+        return bool(address.hostname) and address.port != 0
+    except ValueError:
+        return False
 
 
 def keys_of(section: type) -> tuple[Key, ...]:

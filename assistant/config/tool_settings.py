@@ -3,9 +3,8 @@
 import shlex
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import urlsplit
 
-from assistant.config.keys import About, Section
+from assistant.config.keys import About, Section, has_host
 
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -70,7 +69,7 @@ class ToolServerSection(Section):
         Section.__post_init__(self)
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("must have either a command or a url")
-        if self.url and not _has_host(self.url):
+        if self.url and not has_host(self.url):
             raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
         if (self.env and self.url) or (self.token_env and not self.url):
             raise ValueError("env is for a command, and token_env for a url")
@@ -88,14 +87,6 @@ class ToolServerSection(Section):
     def variables(self) -> tuple[str, ...]:
         """The environment variables it needs."""
         return tuple(self.env.split()) + ((self.token_env,) if self.token_env else ())
-
-
-def _has_host(url: str) -> bool:
-    try:
-        address = urlsplit(url)
-        return bool(address.hostname) and address.port != 0
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
