@@ -135,8 +135,8 @@ class Report:
 
 
 def refused_json(problems: Sequence[str]) -> str:
-    """The object in place of a report where the configuration is a mistake."""
-    text = f"The configuration cannot be used: {problems[0]}" if problems else "The configuration cannot be used."
+    """The object in place of a report where the configuration is a mistake; `problems` are those of a ConfigError."""
+    text = f"The configuration cannot be used: {problems[0]}"
     return json.dumps(
         {"schema": 1, "ready": False, "exit_code": 2, "verdict": text, "problems": list(problems)}, ensure_ascii=False
     )

@@ -6,11 +6,12 @@ import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+
+from llm.environment import is_outside
 
 CONNECT_TIMEOUT_S = 3.0
 
@@ -45,7 +46,7 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
     made = Handshake()
     parts = urlsplit(address)
     host = parts.hostname or ""
-    made.proxy = _goes_through_proxy(parts.scheme, host)
+    made.proxy = is_outside(address) and _goes_through_proxy(parts.scheme, host)
     if made.proxy:
         return made
     loop = asyncio.get_running_loop()
@@ -92,12 +93,7 @@ def _trusted(ca_file: str) -> ssl.SSLContext:
 
 
 def _goes_through_proxy(scheme: str, host: str) -> bool:
-    """As the clients read the environment; never for this machine."""
-    with suppress(ValueError):
-        if ip_address(host).is_loopback:
-            return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return False
+    """As the clients read the environment."""
     proxies = urllib.request.getproxies()
     asked = {"grpc": "http", "grpcs": "https"}.get(scheme, scheme)
     return (asked in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host)
