@@ -79,6 +79,8 @@ class ConfigFile:
             if not _says(content, self.path, expected):
                 raise self._not_in_tables()
             write_whole(self.path, content)
+        except UnicodeEncodeError as error:
+            raise ConfigError([f"{self.path}: cannot hold what is not UTF-8; write it otherwise"]) from error
         except OSError as error:
             raise self._unwritable("cannot be written", error) from error
 

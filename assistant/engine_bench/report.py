@@ -52,7 +52,8 @@ def write(report: Report, folder: Path) -> list[Path]:
     paths = [folder / "engines.json"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        paths[0].write_text(as_json(report), encoding="utf-8")
+        # The name of a model may have bytes that are no UTF-8: escaped so, they are JSON.
+        paths[0].write_text(as_json(report), encoding="utf-8", errors="backslashreplace")
         if any(row.wait is not None for row in report.rows):
             paths += _plot(report, folder)
     except OSError as error:

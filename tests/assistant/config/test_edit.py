@@ -1,6 +1,7 @@
 """Changes of the file of settings: whole and checked, or not at all."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,11 @@ def test_a_folder_that_may_not_be_written_is_said(file: ConfigFile) -> None:
         assert "cannot be written (Permission denied)" in refused(file)
     finally:
         file.path.parent.chmod(0o700)
+
+
+def test_a_name_of_other_bytes_than_utf_8_is_refused(file: ConfigFile) -> None:
+    named = replace(NEAR, name=os.fsdecode(b"h\xe9"))
+    assert refused(file, named) == f"{file.path}: cannot hold what is not UTF-8; write it otherwise"
 
 
 def test_which_file_is_meant(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is left of a measurement: table, JSON and plot."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,12 @@ def test_the_plot_is_the_same_each_time_and_names_the_engines(tmp_path: Path) ->
 def test_a_models_name_is_no_formula(tmp_path: Path) -> None:
     svg = write(report(replace(HEARD, setting="a$^$b")), tmp_path)[1].read_bytes()
     assert b"pocketsphinx a$^$b" in svg
+
+
+def test_a_models_name_may_be_of_other_bytes_than_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"mod\xe8le")
+    (path,) = write(report(replace(MISSING, setting=name)), tmp_path)
+    assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["setting"] == name
 
 
 def test_without_a_figure_there_is_no_plot(tmp_path: Path) -> None:
