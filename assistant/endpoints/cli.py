@@ -73,14 +73,12 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     config: Config = None,
 ) -> None:
     """Write an endpoint into config.toml, or into --config."""
-    from assistant.config.loading import load_settings
     from assistant.endpoints.editing import add
     from assistant.endpoints.wanted import Wanted, kind_of, more_of
     from assistant.terminal import terminal
 
-    loaded = load_settings(None, os.environ, []) if config is None else None
     wanted = Wanted(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
-    asyncio.run(add(wanted, config, loaded, os.environ, terminal()))
+    asyncio.run(add(wanted, config, os.environ, terminal()))
 
 
 @endpoints.command(name="remove")
@@ -88,9 +86,7 @@ def remove_endpoint(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
 ) -> None:
     """Take an endpoint out of config.toml, or out of --config."""
-    from assistant.config.loading import load_settings
     from assistant.endpoints.editing import remove
     from assistant.terminal import terminal
 
-    loaded = load_settings(None, os.environ, []) if config is None else None
-    remove(name, config, loaded, os.environ, terminal())
+    remove(name, config, os.environ, terminal())

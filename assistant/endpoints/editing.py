@@ -12,7 +12,7 @@ from rich.text import Text
 
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
-from assistant.config.loading import ConfigError, Loaded
+from assistant.config.loading import ConfigError, load_settings
 from assistant.config.words import told
 from assistant.endpoint_kinds import headers_of
 from assistant.endpoints.local_servers import HANDLES, described, handles, nothing_found, offers, shortened
@@ -30,7 +30,6 @@ MANY = 20
 async def add(
     wanted: Wanted,
     config: Path | None,
-    loaded: Loaded | None,
     environ: Mapping[str, str],
     console: Console,
     *,
@@ -41,7 +40,6 @@ async def add(
     Args:
         wanted: What is known of it. Without url, one of the servers found on this machine.
         config: The file asked for; it is made if it is not there.
-        loaded: What is in effect without it; None with `config`.
         environ: Where the key is.
         console: To say what was found and done.
         ports: Where to look.
@@ -50,7 +48,7 @@ async def add(
         ConfigError: It is not clear which server or model is meant, or the file cannot be changed so.
         LlmError: The server refuses, or is none.
     """
-    file = file_to_edit(config, loaded.file if loaded is not None else None)
+    file = _file(config, environ)
     _check(wanted, file, config)
     if wanted.kind != "openai":
         _say(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
@@ -79,14 +77,18 @@ async def _write(
     _say(console, f"next: repartee demo{told(config)}")
 
 
-def remove(name: str, config: Path | None, loaded: Loaded | None, environ: Mapping[str, str], console: Console) -> None:
+def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
     """Take an endpoint out of the file, and say so. Raises ConfigError: there is none of that name."""
-    file = file_to_edit(config, loaded.file if loaded is not None else None)
+    file = _file(config, environ)
     endpoint = file.remove(name)
     _say(console, f"removed from {file.path}: {_spelled(endpoint)}")
     rest = [other.name for other in file.settings().llm.endpoints]
     _say(console, f"left: {', '.join(rest)}" if rest else "no endpoint is left: the built-in skills answer")
     _say_of_variable(environ, console)
+
+
+def _file(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
+    return file_to_edit(config, load_settings(None, environ, ()).file if config is None else None)
 
 
 def _check(wanted: Wanted, file: ConfigFile, config: Path | None) -> None:

@@ -281,7 +281,7 @@ def test_endpoints_add_recognises_it(server: LlamaServer, tmp_path: Path) -> Non
     file.write_text("", encoding="utf-8")
     screen = StringIO()
     console = Console(file=screen, width=200)
-    asyncio.run(add(Wanted(None, None, None, ""), file, None, {}, console, ports=(server.port,)))
+    asyncio.run(add(Wanted(None, None, None, ""), file, {}, console, ports=(server.port,)))
     said = " ".join(screen.getvalue().split())
     assert "llama.cpp" in said
     assert f"({MODEL} at {server.url})" in said

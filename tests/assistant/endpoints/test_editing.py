@@ -50,7 +50,7 @@ def added(
             ports = [int(server.url.removesuffix("/v1").rpartition(":")[2]) for server in servers]
             url = wanted.url.format(*ports) if wanted.url is not None else None
             asked = Wanted(wanted.name, url, wanted.model, wanted.api_key_env)
-            await add(asked, file, None, environ or {}, Console(file=screen, width=200), ports=ports)
+            await add(asked, file, environ or {}, Console(file=screen, width=200), ports=ports)
             return ports
 
     ports = asyncio.run(run())
@@ -173,11 +173,11 @@ def test_the_key_opens_a_locked_one(file: Path) -> None:
             port = int(server.url.removesuffix("/v1").rpartition(":")[2])
             console = Console(file=screen, width=200)
             with pytest.raises(ConfigError, match="wants another key: correct MY_KEY"):
-                await add(Wanted(api_key_env="MY_KEY"), file, None, {"MY_KEY": "k"}, console, ports=[port])
+                await add(Wanted(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
             assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
             server.models = lists("m", owner="vllm")
             url = server.url
-            await add(Wanted(url=url, api_key_env="MY_KEY"), file, None, {"MY_KEY": "k"}, console, ports=[port])
+            await add(Wanted(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
             assert server.seen[-1].headers["authorization"] == "Bearer k"
             assert endpoints(file) == (EndpointSection(name="vllm", url=url, model="m", api_key_env="MY_KEY"),)
 
@@ -203,7 +203,7 @@ def test_the_address_of_a_browser_is_completed_and_said(file: Path) -> None:
         async with listener:
             port = listener.sockets[0].getsockname()[1]
             url = f"http://127.0.0.1:{port}/"
-            await add(Wanted(url=url), file, None, {}, Console(file=screen, width=200))
+            await add(Wanted(url=url), file, {}, Console(file=screen, width=200))
         assert endpoints(file)[0].url == f"http://127.0.0.1:{port}/v1"
         return screen.getvalue()
 
@@ -269,7 +269,7 @@ def test_a_host_that_is_called_like_a_word_of_llm_gives_no_name(name: str, file:
 def test_nothing_is_said_to_be_added_that_cannot_be_written(wanted: Wanted, tmp_path: Path) -> None:
     screen = io.StringIO()
     with pytest.raises(ConfigError, match="cannot be written"):
-        asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", None, {}, Console(file=screen, width=200)))
+        asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
     assert "taken at your word: " in screen.getvalue()
     assert "added" not in screen.getvalue()
 
@@ -302,7 +302,7 @@ def test_one_is_removed_and_said(file: Path) -> None:
     added(Wanted("b", CLOSED, "m"), file)
     screen = io.StringIO()
     for name in ("a", "b"):
-        remove(name, file, None, {}, Console(file=screen, width=200))
+        remove(name, file, {}, Console(file=screen, width=200))
     assert screen.getvalue().splitlines() == [
         f"removed from {file}: a (m at {CLOSED})",
         "left: b",
