@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointSection, kinds_of
+from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, knows
 from assistant.config.keys import Key, keys_of
 from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.config.sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
@@ -45,6 +45,11 @@ _TOOL_SERVER_EXAMPLES = (
     ToolServerSection(name="notes", command="python -m notes_server --folder notes", env="NOTES_KEY"),
     ToolServerSection(name="home", url="http://127.0.0.1:8123/mcp", token_env="HOME_TOKEN"),
 )
+
+
+def kinds_of(key: str) -> tuple[EndpointKind, ...]:
+    """The kinds that know the key."""
+    return tuple(kind for kind in KINDS if knows(kind, key))
 
 
 def config_toml() -> str:

@@ -56,11 +56,6 @@ def knows(kind: EndpointKind, key: str) -> bool:
     return key not in _SOME_KINDS or key in OWN_KEYS[kind]
 
 
-def kinds_of(key: str) -> tuple[EndpointKind, ...]:
-    """The kinds that know the key."""
-    return tuple(kind for kind in KINDS if knows(kind, key))
-
-
 def foreign(kind: EndpointKind) -> str:
     """What to say of a key that the kind does not know."""
     return f'kind "{kind}" does not know it, only {", ".join(OWN_KEYS[kind])} and what every kind knows'

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from config_texts import kinds_of
 
 from assistant.config.endpoint_settings import (
     KINDS,
@@ -18,7 +19,6 @@ from assistant.config.endpoint_settings import (
     EndpointSection,
     Payload,
     TritonBackend,
-    kinds_of,
     knows,
 )
 from assistant.config.loading import ConfigError, load_settings, render_effective
