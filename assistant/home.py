@@ -8,10 +8,12 @@ class HomeError(Exception):
 
 
 def at_home(place: str) -> Path:
-    """A path in which ~ is the home folder. Raises HomeError where there is none."""
+    """A path in which ~/ is the home folder, and ~name/ that of another user. Raises HomeError where there is none."""
     try:
         return Path(place).expanduser()
     except RuntimeError as error:
+        if place.partition("/")[0] != "~":
+            raise HomeError(f"{place}: nobody's home folder is called that; correct the path.") from error
         raise HomeError(
             f"{place}: no home folder is known. Set HOME; or XDG_DATA_HOME, for models and conversations, and HF_HOME, "
             "for Whisper models."

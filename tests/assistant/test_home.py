@@ -21,6 +21,11 @@ def test_the_home_folder_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert at_home("models") == Path("models")
 
 
+def test_that_of_nobody_is_said() -> None:
+    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: nobody's home folder is called that; correct"):
+        at_home("~nobody-of-this-name/m")
+
+
 @pytest.fixture
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a container runs a program under a number that /etc/passwd does not have."""
