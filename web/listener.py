@@ -30,7 +30,7 @@ def listen(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: a label of a name is empty, or too long
         raise ConfigError([_NO_ADDRESS.format(host=host)]) from error
     # Some systems list an address once for each protocol.
     addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))

@@ -197,9 +197,10 @@ def test_other_machines_are_listened_to_only_if_that_is_meant(host: str) -> None
         one.close()
 
 
-def test_a_host_that_is_none_of_this_machine_is_told() -> None:
-    with pytest.raises(ConfigError, match=r"--host 192\.0\.2\.1: no address of this machine"):
-        listen("192.0.2.1", 0, loopback_only=False)
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "." * 3, "a" * 64])
+def test_a_host_that_is_none_of_this_machine_is_told(host: str) -> None:
+    with pytest.raises(ConfigError, match=rf"--host {re.escape(host)}: no address of this machine"):
+        listen(host, 0, loopback_only=False)
 
 
 # The program
