@@ -111,7 +111,7 @@ def _said(message: Message) -> list[Block]:
 def _call(call: FunctionCall) -> Call:
     try:
         arguments: object = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = {}
     return Call(_id(call.call_id), call.name, arguments if isinstance(arguments, dict) else {})
 

@@ -38,6 +38,12 @@ def test_results_stand_behind_their_calls() -> None:
     assert conversation.called == ("weather",)
 
 
+def test_arguments_that_are_nested_too_deep_to_be_read_are_none() -> None:
+    call = FunctionCall("c", "weather", "[" * 100_000)
+    asked = [Message("user", "Weather?"), Message("assistant", "", (call,)), Message("tool", "no", call_id="c")]
+    assert conversation_of(asked).turns[1].blocks == [Call("c", "weather", {})]
+
+
 IDS = st.sampled_from(["a", "b", "c"])
 CALLS = st.lists(st.builds(FunctionCall, IDS, st.just("f"), st.sampled_from(["{}", "", "[]", "{"])), max_size=2)
 WORDS = st.sampled_from(["", " ", "Hi", "no"])
