@@ -70,6 +70,7 @@ class Thoughts:
         self.came = False
         self._habit = habit
         self._held = ""
+        self._searched = 0  # no end begins before that place of what is held
         self._end: re.Pattern[str] | None = None
         self._answers = False
         self._passed = ""
@@ -123,10 +124,11 @@ class Thoughts:
         return True
 
     def _ended(self, end: re.Pattern[str]) -> bool:
-        found = end.search(self._held)
+        found = end.search(self._held, self._searched)
         if found is None:
             if self.came:
                 self._held = self._held[-_MOST_CHARS:]
+            self._searched = max(0, len(self._held) - _MOST_CHARS)
             return False
-        self._held, self._end, self.came = self._held[found.end() :], None, True
+        self._held, self._searched, self._end, self.came = self._held[found.end() :], 0, None, True
         return True

@@ -1,8 +1,11 @@
 """What of an answer is thoughts, and what is to be heard."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stopwatch import slowness
 
 from llm.thoughts import Habit, Thoughts, begins_unmarked
 
@@ -101,6 +104,15 @@ def test_where_a_service_tells_thoughts_apart_text_is_heard_at_once() -> None:
     thoughts.told_apart()
     assert thoughts.heard("It is") == "It is"
     assert not habit.begins_unmarked
+
+
+def test_thoughts_without_a_first_mark_are_looked_through_once_however_long_they_are() -> None:
+    thoughts = Thoughts(Habit(begins_unmarked=True))
+    began_s = time.thread_time()
+    for _ in range(20_000):
+        assert thoughts.heard("word ") == ""
+    assert time.thread_time() - began_s < 0.8 * slowness()
+    assert thoughts.heard("</think>It is four.") == "It is four."
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
