@@ -282,8 +282,8 @@ class Connections:
                 text = message.get("text")
                 if text is None:
                     talk.realtime.report(_BINARY)
-                elif len(text) > longest:
-                    talk.realtime.report(_too_large(len(text), longest))
+                elif (size := _utf8_bytes(text)) > longest:
+                    talk.realtime.report(_too_large(size, longest))
                 else:
                     samples = await talk.receive(text)
                     due_s = loop.time() + throttle.wait_s(samples, loop.time())
@@ -309,9 +309,14 @@ def _clear_away() -> None:
 _BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes base64 in input_audio_buffer.append")
 
 
-def _too_large(chars: int, longest: int) -> ProtocolError:
+def _utf8_bytes(text: str) -> int:
+    """As it came over the wire. The usual message is sound, and ASCII, which is known without a look."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _too_large(size: int, longest: int) -> ProtocolError:
     return ProtocolError(
-        "message_too_large", f"a message has {longest} bytes at most (server.max_message_bytes), this one {chars}"
+        "message_too_large", f"a message has {longest} bytes at most (server.max_message_bytes), this one {size}"
     )
 
 

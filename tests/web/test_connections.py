@@ -533,15 +533,17 @@ def test_what_is_no_message_is_an_error_and_the_session_lives_on(tmp_path: Path)
         async with served(workshop(tmp_path, "server.max_message_bytes=65536")) as server, calling(server) as caller:
             await caller.socket.send(b"\x00\x01")
             await caller.socket.send("x" * 100_000)
+            await caller.socket.send("語" * 30_000)
             await caller.socket.send("{")
             await caller.asks("hello")
             await caller.until("response.done")
-            codes = [event["error"]["code"] for event in caller.told("error")]
-            assert codes == ["binary_message", "message_too_large", "invalid_json"]
-            assert server.value("repartee_wire_errors_total", code="message_too_large") == 1
+            errors = [event["error"] for event in caller.told("error")]
+            assert [error["code"] for error in errors] == ["binary_message", *["message_too_large"] * 2, "invalid_json"]
+            assert [error["message"].split()[-1] for error in errors[1:3]] == ["100000", "90000"]
+            assert server.value("repartee_wire_errors_total", code="message_too_large") == 2
             await caller.socket.send("x" * 200_000)
             with pytest.raises(ConnectionClosed) as closed:
-                await caller.until("error", 4)
+                await caller.until("error", 5)
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 1009
 
