@@ -196,7 +196,7 @@ class Attempts:
         if reply.error is not None:
             self._failed(reply.id, reply.error)
         if reply.unspoken:
-            self.show(Trouble(f"not spoken: {' '.join(reply.unspoken)}"))  # words: on the screen only
+            self.show(Trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True))
         for call in reply.calls:
             self.show(FunctionCalled(reply.id, self.conversation.called(call)))
         self.show(_sent(reply))

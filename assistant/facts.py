@@ -168,9 +168,14 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something went wrong that the person should know of: one sentence."""
+    """Something went wrong that the person should know of: one sentence.
+
+    Attributes:
+        private: It holds words of the conversation: for nobody else.
+    """
 
     what: str
+    private: bool = False
 
 
 Fact = (

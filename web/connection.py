@@ -208,6 +208,8 @@ class Connections:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
+        elif isinstance(fact, Trouble) and not fact.private:
+            _log.warning("in a conversation: %s", fact.what)
         talk.tell(fact)
 
     def _trace_fails(self, talk: Talk, what: str) -> None:
@@ -216,7 +218,7 @@ class Connections:
         if not self._trace_failed:
             self._trace_failed = True
             _log.warning('%s Said once: repartee_errors_total{where="trace"} counts on.', what)
-        self._told(talk, Trouble(what))
+        talk.tell(Trouble(what))
 
     async def _refill(self, session: Session) -> None:
         for _ in range(REFILL_TRIES):

@@ -6,15 +6,18 @@ import json
 import os
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rehearsal import ScriptedVoice
 from served import Caller, ScriptedWorkshop, Served, calling, eventually, real_engines, served, settings_for
 from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from assistant.engines import Engines
 from assistant.session import Session
 from audio.errors import EngineLoadError
 from web import connection, line
@@ -66,6 +69,28 @@ def test_traces_that_cannot_be_written_are_told_to_whoever_runs_it(
     assert "file/traces/" in said
     assert "Not a directory" in said
     assert said.endswith('Said once: repartee_errors_total{where="trace"} counts on.')
+
+
+def test_what_fails_in_a_conversation_is_told_to_whoever_runs_it_and_no_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Hoarse(ScriptedWorkshop):
+        async def engines(self) -> Engines:
+            return replace(await super().engines(), voice=ScriptedVoice(fails=True))
+
+    async def main() -> None:
+        settings = workshop(tmp_path).settings
+        async with served(Hoarse(settings, os.environ)) as server, calling(server) as caller:
+            await caller.send("session.update", session=TRACED)
+            await caller.asks("hello")
+            await caller.until("repartee.notice", 2)
+            said, private = [event["text"] for event in caller.told("repartee.notice")]
+            assert said == "the voice has died"
+            assert "ten o'clock" in private
+
+    run(main())
+    logged = [record.getMessage() for record in caplog.records if record.name == "web.connection"]
+    assert logged == ["in a conversation: the voice has died"]
 
 
 # ---- a connection that breaks ----
