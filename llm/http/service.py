@@ -65,9 +65,8 @@ class HttpService:
         self.pace = Pace.of(endpoint, self.where, settings)
 
     async def warm(self, route: str) -> bytes:
-        """As `HttpStream.warm`; returns what was answered last, if it was short."""
-        await self._http.warm(route)
-        return self._http.warm_body
+        """As `HttpStream.warm`."""
+        return await self._http.warm(route)
 
     def private(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """What no error may quote: what was said, and what is secret."""

@@ -8,6 +8,7 @@ one connection per cancelled answer, is paid by the spare one that `warm` keeps.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 import httpx
 
@@ -49,6 +50,8 @@ ERROR_BODY_TIMEOUT_S = 1.0
 ERROR_BODY_MAX_BYTES = 64 << 10
 
 
+T = TypeVar("T")
+
 Refusing = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
 """Status, headers and body of an answer from 400 on, and the texts that must not be quoted, to the error they mean."""
 
@@ -58,7 +61,6 @@ class HttpStream:
 
     Attributes:
         where: Its address for people, without query.
-        warm_body: What a request that kept a connection warm was answered with last, if it was short.
     """
 
     def __init__(
@@ -91,7 +93,6 @@ class HttpStream:
         self._refusing = refusing
         self._handshakes = Handshakes()
         self._warms_with = "GET"
-        self.warm_body = b""
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._client = client_of(
             endpoint,
@@ -101,20 +102,24 @@ class HttpStream:
             limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
         )
 
-    async def warm(self, route: str) -> None:
-        """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails."""
+    async def warm(self, route: str) -> bytes:
+        """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails.
+
+        Returns what was answered, if it was short.
+        """
         url = route_url(self._base, route)
         async with asyncio.TaskGroup() as group:
-            for _ in range(WARM_CONNECTIONS):
-                group.create_task(self._warm_one(url))
+            asking = [group.create_task(self._warm_one(url)) for _ in range(WARM_CONNECTIONS)]
+        return next(filter(None, (task.result() for task in asking)), b"")
 
-    async def _warm_one(self, url: httpx.URL) -> None:
+    async def _warm_one(self, url: httpx.URL) -> bytes:
         progress = Progress(self._handshakes)
         request = self._client.build_request(self._warms_with, url, extensions={"trace": progress.trace})
         async with _owned(self._get(request), progress) as getting:
             await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
+            return getting.result() if getting.done() else b""
 
-    async def _get(self, request: httpx.Request) -> None:
+    async def _get(self, request: httpx.Request) -> bytes:
         with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):  # the last two: a redirect to nowhere
             response = await self._client.send(request, stream=True)
             try:
@@ -127,10 +132,10 @@ class HttpStream:
                         body += chunk
                     if length > WARM_BODY_MAX_BYTES:
                         break
-                if length <= LONG_BODY_BYTES and response.status_code == httpx.codes.OK:
-                    self.warm_body = body
+                return body if length <= LONG_BODY_BYTES and response.status_code == httpx.codes.OK else b""
             finally:
                 await response.aclose()
+        return b""
 
     async def post(
         self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
@@ -243,7 +248,7 @@ async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 @asynccontextmanager
-async def _owned(request: Coroutine[None, None, None], progress: Progress) -> AsyncGenerator[asyncio.Task[None]]:
+async def _owned(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
     """The task of a request: on leaving it is over, and its response is closed.
 
     Not a TaskGroup: leaving one by closing a generator inside it turns GeneratorExit into an exception group.
@@ -257,7 +262,7 @@ async def _owned(request: Coroutine[None, None, None], progress: Progress) -> As
                 await _close(task, progress)
 
 
-async def _close(task: asyncio.Task[None], progress: Progress) -> None:
+async def _close(task: asyncio.Task[T], progress: Progress) -> None:
     if not task.done():
         await progress.settled.wait()
         task.cancel()
