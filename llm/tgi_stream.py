@@ -6,15 +6,14 @@ There is no [DONE]: an answer without its last line was cut short. The status is
 `data:{"error","error_type"}`, also in place of the first token.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from llm.chat import ChatEvent
 from llm.stops import Stopping
 from llm.thoughts import Habit
 from llm.token_stream import TokenStream
 
 
-class TgiStream:
+class TgiStream(Stopping):
     """The meaning of one response body, without special tokens and up to the first stop sequence."""
 
     def __init__(
@@ -22,17 +21,4 @@ class TgiStream:
     ) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)
-        self._reading = Stopping(endpoint, lines, stops)
-
-    @property
-    def finishing(self) -> bool:
-        """Whether the text is complete, and only the last line is still to come."""
-        return self._reading.finishing
-
-    def feed(self, data: bytes) -> Iterator[ChatEvent]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
-        return self._reading.feed(data)
-
-    def end(self) -> Iterator[ChatEvent]:
-        """The body is over. Raises LlmBroken where its last line is missing."""
-        return self._reading.end()
+        super().__init__(endpoint, lines, stops)
