@@ -18,7 +18,7 @@ from llm.thoughts import Habit
 
 TEXT_OUTPUT = "text_output"
 
-_NOT_FINISHED = frozenset({"", "None"})
+NOT_FINISHED = frozenset({"", "None"})
 """What the vLLM backend gives as finish_reason while it goes on: Python's None, spelled."""
 
 
@@ -102,7 +102,7 @@ class TritonStream:
         if more is not None:  # those of this response
             self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more
         reason = _first(response.get("finish_reason"))
-        if isinstance(reason, str) and reason not in _NOT_FINISHED:
+        if isinstance(reason, str) and reason not in NOT_FINISHED:
             self._answer.stop(reason)
 
     def _decoded(self, data: str) -> dict[str, object]:

@@ -16,6 +16,7 @@ from llm.paced import Arriving, Pace, Reading, paced
 from llm.refusal import refuse_functions
 from llm.stops import Stopping
 from llm.thoughts import habit_of
+from llm.triton.generate_stream import TEXT_OUTPUT
 from llm.triton.grpc_channel import GrpcChannel
 from llm.triton.kserve_messages import (
     SERVER_READY,
@@ -28,13 +29,7 @@ from llm.triton.kserve_messages import (
     request_bytes,
     text_tensor,
 )
-from llm.triton.kserve_stream import (
-    FINISH_REASON_OUTPUT,
-    INPUT_TOKENS_OUTPUT,
-    OUTPUT_TOKENS_OUTPUT,
-    TEXT_OUTPUT,
-    KserveStream,
-)
+from llm.triton.kserve_stream import FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, OUTPUT_TOKENS_OUTPUT, KserveStream
 
 Backend = Literal["vllm", "tensorrt_llm"]
 

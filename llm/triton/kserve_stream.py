@@ -8,29 +8,20 @@ response is the last one ends its answer by ending the call with OK, which a los
 import codecs
 from collections.abc import Iterator, Sequence
 
-from llm.chat import Finished, Token
-from llm.errors import LlmBroken
-from llm.openai_stream import DONE_REASON, MAX_ANSWER_CHARS, SPOKEN_EMPTY, SPOKEN_TORN
-from llm.thoughts import Habit, Thoughts
+from llm.answer import Answer, Said
+from llm.openai_stream import DONE_REASON
+from llm.thoughts import Habit
+from llm.triton.generate_stream import NOT_FINISHED, TEXT_OUTPUT
 from llm.triton.grpc_failure import failed_in_stream
 from llm.triton.kserve_messages import KserveFormatError, Response, response_of
 
-TEXT_OUTPUT = "text_output"
 FINISH_REASON_OUTPUT = "finish_reason"
 INPUT_TOKENS_OUTPUT = "num_input_tokens"
 OUTPUT_TOKENS_OUTPUT = "num_output_tokens"
 
-_NOT_FINISHED = frozenset({"", "None"})
-"""What the vLLM backend gives as finish_reason while it goes on: Python's None, spelled."""
-
 
 class KserveStream:
-    """The meaning of one call's responses.
-
-    Attributes:
-        begun: Text came.
-        finishing: The service gave its finish_reason; only the mark of the end can follow.
-    """
+    """The meaning of one call's responses."""
 
     def __init__(
         self,
@@ -43,91 +34,70 @@ class KserveStream:
         habit: Habit | None = None,
     ) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
-        self.begun = False
-        self.finishing = False
         self._endpoint = endpoint
         self._where = where
         self._model = model
         self._request_id = request_id
         self._private = private
+        self._answer = Answer(endpoint, habit)
         # A tokenizer's pieces may cut a character, and a backend may send them as they are.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._chars_left = MAX_ANSWER_CHARS
-        self._reason = ""
-        self._prompt_tokens: int | None = None
-        self._completion_tokens: int | None = None
-        self._thoughts = Thoughts(habit or Habit())
         self._marks = False
-        self._over = False
 
-    def feed(self, data: bytes) -> Iterator[Token | Finished]:
+    @property
+    def finishing(self) -> bool:
+        """Whether the service gave its finish_reason; only the mark of the end can follow."""
+        return bool(self._answer.reason)
+
+    def feed(self, data: bytes) -> Iterator[Said]:
         """What one whole response says, in order; nothing after Finished. To be iterated to its end.
 
         Raises LlmError, after everything that was said before the fault.
         """
-        if self._over:
+        if self._answer.over:
             return
         response = self._read(data)
-        yield from self._tokens(b"".join(response.texts.get(TEXT_OUTPUT, ())[:1]))
+        yield from self._answer.say(self._decoder.decode(_first(response, TEXT_OUTPUT)))
         self._count(response)
         self._marks = self._marks or response.final is not None
         if response.final:
             yield from self._finish()
 
-    def end(self) -> Iterator[Token | Finished]:
+    def end(self) -> Iterator[Said]:
         """The call ended with OK, or enough of it was waited for. Raises LlmBroken where the mark is missing."""
-        if self._over:
-            return
         if self._marks and not self.finishing:
-            raise self._broken("ended its answer without the mark of a last response: see the server's log")
+            raise self._answer.broken("ended its answer without the mark of a last response: see the server's log")
         yield from self._finish()
 
     def _read(self, data: bytes) -> Response:
         try:
             response = response_of(data)
         except KserveFormatError as error:
-            raise self._broken(f"sent {error}: check that its url leads to a Triton server") from error
+            raise self._answer.broken(f"sent {error}: check that its url leads to a Triton server") from error
         if response.error:
             raise failed_in_stream(
                 self._endpoint, response.error, where=self._where, model=self._model, private=self._private
             )
         if response.request_id not in {"", self._request_id}:
-            raise self._broken("answered another request than ours: check what lies between here and the server")
+            raise self._answer.broken("answered another request than ours: check what lies between here and the server")
         return response
-
-    def _tokens(self, data: bytes, *, last: bool = False) -> Iterator[Token]:
-        if text := self._decoder.decode(data, last):
-            self._chars_left -= len(text)
-            if self._chars_left < 0:
-                raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
-            yield from self._heard(self._thoughts.heard(text))
-
-    def _heard(self, text: str) -> Iterator[Token]:
-        if text:
-            self.begun = True
-            yield Token(text)
 
     def _count(self, response: Response) -> None:
         if prompt_tokens := response.counts.get(INPUT_TOKENS_OUTPUT):
-            self._prompt_tokens = prompt_tokens[0]
+            self._answer.prompt_tokens = prompt_tokens[0]
         if more := response.counts.get(OUTPUT_TOKENS_OUTPUT):
-            self._completion_tokens = (self._completion_tokens or 0) + more[0]
-        reason = b"".join(response.texts.get(FINISH_REASON_OUTPUT, ())[:1]).decode("utf-8", "replace")[:40]
-        if reason not in _NOT_FINISHED:
-            self._reason = reason
-            if reason in {"abort", "error"}:
-                raise self._broken(f"gave up its answer (finish_reason {reason}): see the server's log")
-            self.finishing = True
+            self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more[0]
+        reason = _first(response, FINISH_REASON_OUTPUT).decode("utf-8", "replace")
+        if reason not in NOT_FINISHED:
+            self._answer.stop(reason)
 
-    def _finish(self) -> Iterator[Token | Finished]:
-        yield from self._tokens(b"", last=True)
-        yield from self._heard(self._thoughts.rest(cut=self._reason == "length"))
-        if not self.begun:
-            remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
-            raise self._broken(f"ended without a word: {remedy}", SPOKEN_EMPTY)
-        self._over = True
-        yield Finished(self._reason or DONE_REASON, self._prompt_tokens, self._completion_tokens)
+    def _finish(self) -> Iterator[Said]:
+        yield from self._answer.say(self._decoder.decode(b"", True))
+        if not self._answer.reason:
+            self._answer.stop(DONE_REASON)
+        yield from self._answer.finish()
 
-    def _broken(self, what: str, spoken: str | None = None) -> LlmBroken:
-        spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)
-        return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
+
+def _first(response: Response, output: str) -> bytes:
+    """Of an output with several elements the first: that of the first answer."""
+    return next(iter(response.texts.get(output, ())), b"")

@@ -65,8 +65,7 @@ def test_finishing_once_the_reason_is_known() -> None:
     stream = reading()
     assert not stream.finishing
     going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
-    list(stream.feed(response_of(going_on, "1").SerializeToString()))
-    assert stream.begun
+    assert list(stream.feed(response_of(going_on, "1").SerializeToString())) == [Token("a")]
     assert not stream.finishing
     assert heard(over, stream=stream) == [Token("a"), Finished("stop")]
     assert stream.finishing
