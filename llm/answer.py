@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llm.chat import Calling, Finished, FunctionCall, Token
-from llm.errors import LlmBroken, LlmError, LlmFiltered
-from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS, SPOKEN_EMPTY, SPOKEN_TORN
+from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
+from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS
 from llm.refusal import SPOKEN_FILTER, shown
 from llm.surrogates import Surrogates
 from llm.thoughts import Habit, Thoughts

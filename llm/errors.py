@@ -8,6 +8,9 @@ LlmError                 what a person can be told, and whether trying elsewhere
 └── LlmBroken            what came is not an answer: HTML, no end mark, a torn stream
 """
 
+SPOKEN_TORN = "My language model broke off in the middle of its answer."
+SPOKEN_EMPTY = "My language model gave no answer."
+
 
 class LlmError(Exception):
     """Root of this package's errors.

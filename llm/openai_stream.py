@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.chat import Calling, Extra, Finished, FunctionCall, Token
-from llm.errors import LlmBroken, LlmError, LlmFiltered
+from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
 from llm.openai_calls import CallsSoFar
 from llm.paced import THINKING_OFF
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
@@ -38,9 +38,6 @@ _MESSAGES = frozenset({"", "message"})
 
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 """Where services put thoughts that are no content."""
-
-SPOKEN_TORN = "My language model broke off in the middle of its answer."
-SPOKEN_EMPTY = "My language model gave no answer."
 
 Said = Token | Calling | FunctionCall | Finished
 

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from llm.chat import ChatEvent, Finished, Token
-from llm.errors import LlmBroken, LlmError
-from llm.openai_stream import SPOKEN_EMPTY
+from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
 from llm.paced import Reading
 
 STOPPED_REASON = "stop_sequence"

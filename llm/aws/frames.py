@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm.aws.sdk import sdk
-from llm.errors import LlmBroken, LlmError
-from llm.openai_stream import SPOKEN_TORN
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError
 from llm.refusal import SPOKEN_PROXY
 
 MAX_FRAME_BYTES = 1 << 20

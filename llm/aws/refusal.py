@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from llm.aws.frames import Frame
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
-from llm.http.failure import SPOKEN_TORN
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.paced import SPOKEN_TOO_SLOW
 from llm.refusal import (
     SPOKEN_BUSY,

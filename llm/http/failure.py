@@ -6,11 +6,10 @@ import ssl
 
 import httpx
 
-from llm.errors import LlmBroken, LlmError, LlmUnreachable
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable
 from llm.refusal import SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
-SPOKEN_TORN = "My language model broke off in the middle of its answer."
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (socket.gaierror, "has a name that cannot be looked up: check its url and the network"),

@@ -9,8 +9,8 @@ has heard or done anything of it.
 from dataclasses import dataclass, field
 
 from llm.chat import Answering, Calling, ChatEvent, FunctionCall, Outcome, Queued, Sent, Token, Tried, Why
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
-from llm.paced import LOADING
+from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.paced import LOADING, SPOKEN_TOO_SLOW
 from llm.routing.choice import Endpoint, Routing
 from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
 
@@ -21,9 +21,6 @@ LOOK_AGAIN_S = 0.05
 
 JITTER_S = 0.03
 """Who was refused waits up to so long before the next is asked, so that a service's troubles do not move on as one."""
-
-SPOKEN_TOO_SLOW = "My language model did not answer in time."
-SPOKEN_EMPTY = "My language model gave no answer."
 
 
 @dataclass(frozen=True, slots=True)

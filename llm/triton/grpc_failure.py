@@ -6,8 +6,8 @@ A code is given by its name ("UNAVAILABLE"): nothing here needs grpcio.
 import re
 from collections.abc import Sequence
 
-from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
-from llm.http.failure import SPOKEN_TORN, SPOKEN_UNREACHABLE
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmUnreachable
+from llm.http.failure import SPOKEN_UNREACHABLE
 from llm.refusal import (
     SPOKEN_BUSY,
     SPOKEN_KEY,
