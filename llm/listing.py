@@ -1,18 +1,18 @@
 """What a service lists at an address that somebody gave: one GET, with the key and the proxies it needs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import httpx
 
 from llm.address import base_url_of, request_headers, route_url
-from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.errors import LlmTooSlow
 from llm.http.client import client_of
-from llm.http.failure import SPOKEN_UNREACHABLE, nowhere, unreachable
+from llm.http.failure import SPOKEN_UNREACHABLE, nowhere, unreachable, web_page
 from llm.model_list import ModelList, model_list_of
-from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
+from llm.refusal import complaint_of_body, refused_by_status
 
 MAX_BYTES = 4 << 20
 """Of a list; clouds have sent half a megabyte."""
@@ -72,28 +72,21 @@ async def ask(
         except TimeoutError as error:
             text = f"llm endpoint {endpoint!r} at {where} did not answer within {timeout_s:g} s: check the server"
             raise LlmTooSlow(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True) from error
-    if not answer.is_page:
-        if answer.status == httpx.codes.OK:
-            return Listing(model_list_of(answer.body) if answer.whole else None, answer.round_trip_ms)
-        if answer.status in _NO_LIST:
-            return Listing(None, answer.round_trip_ms)
-        if answer.status in _REFUSED:
-            return Listing(None, answer.round_trip_ms, needs_key=True)
-    private = (*headers.values(), *(() if api_key is None else (api_key,)))
-    raise _refusal(endpoint, where, answer, private)
-
-
-def _refusal(endpoint: str, where: str, answer: _Answer, private: Sequence[str]) -> LlmError:
     if answer.is_page:
-        text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
-        return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
-    return refused_by_status(
+        raise web_page(endpoint, where)
+    if answer.status == httpx.codes.OK:
+        return Listing(model_list_of(answer.body) if answer.whole else None, answer.round_trip_ms)
+    if answer.status in _NO_LIST:
+        return Listing(None, answer.round_trip_ms)
+    if answer.status in _REFUSED:
+        return Listing(None, answer.round_trip_ms, needs_key=True)
+    raise refused_by_status(
         endpoint,
         answer.status,
         where=where,
         model="",  # only a 404 names one, and that is no refusal here
         complaint=complaint_of_body(answer.body),
-        private=private,
+        private=(*headers.values(), *(() if api_key is None else (api_key,))),
     )
 
 

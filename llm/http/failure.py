@@ -36,6 +36,12 @@ def nowhere(endpoint: str, where: str) -> LlmError:
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
+def web_page(endpoint: str, where: str) -> LlmError:
+    """The error for an answer that is a page for a browser."""
+    text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
+    return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+
+
 def torn(endpoint: str, where: str) -> LlmError:
     """The error for an answer whose connection broke while it was read."""
     text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: see the server's log"

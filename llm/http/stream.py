@@ -14,11 +14,11 @@ import httpx
 
 from llm.address import request_headers, route_url
 from llm.chat import Queued, Sent
-from llm.errors import LlmBroken, LlmError
+from llm.errors import LlmError
 from llm.http.client import client_of
-from llm.http.failure import nowhere, torn, unreachable
+from llm.http.failure import nowhere, torn, unreachable, web_page
 from llm.http.progress import Handshakes, Progress
-from llm.refusal import SPOKEN_PROXY, complaint_of_body, refused_by_status
+from llm.refusal import complaint_of_body, refused_by_status
 
 WARM_CONNECTIONS = 2
 """One for the next request, one for the request after that one was cancelled."""
@@ -205,11 +205,8 @@ class HttpStream:
 
     async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
         if response.status_code == httpx.codes.OK:
-            if not response.headers.get("content-type", "").startswith("text/html"):
-                return None
-            text = f"llm endpoint {self._endpoint!r} answers with a web page"
-            text = f"{text}: check its url ({self.where}), and any proxy before it"
-            return LlmBroken(self._endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+            is_page = response.headers.get("content-type", "").startswith("text/html")
+            return web_page(self._endpoint, self.where) if is_page else None
         body = b""
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
