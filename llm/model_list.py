@@ -42,15 +42,10 @@ class ModelList:
 
 def model_list_of(body: bytes) -> ModelList | None:
     """Read the body of an answer; None if it is anything but a list of models."""
-    try:
-        answer: object = json.loads(body)
-    except (ValueError, RecursionError):
+    answer = _object_of(body)
+    if "data" not in answer:
         return None
-    if not isinstance(answer, dict) or "data" not in answer:
-        return None
-    data = answer["data"]
-    if data is None:  # older Ollama without any model
-        data = []
+    data = answer["data"] if answer["data"] is not None else []  # null: older Ollama without any model
     if not isinstance(data, list):
         return None
     entries = {entry["id"]: entry for entry in data if isinstance(entry, dict) and _is_name(entry.get("id"))}
@@ -80,21 +75,22 @@ def own_name(body: bytes, model: str) -> str:
 
 
 def _listed_in(body: bytes) -> list[dict[str, object]]:
-    try:
-        answer: object = json.loads(body)
-    except (ValueError, RecursionError):
-        return []
-    data = answer.get("data") if isinstance(answer, dict) else None
+    data = _object_of(body).get("data")
     return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
 
 
 def wants_key(body: bytes) -> bool:
     """Whether the body of a 401 is an API's: JSON with `error`, as all of these servers say it, and no web page."""
+    return "error" in _object_of(body)
+
+
+def _object_of(body: bytes) -> dict[str, object]:
+    """A JSON object; anything else is an empty one."""
     try:
         answer: object = json.loads(body)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(answer, dict) and "error" in answer
+        return {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _is_name(name: object) -> bool:
