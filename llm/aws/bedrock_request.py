@@ -114,8 +114,7 @@ def anthropic_body(messages: Sequence[Message], options: ChatOptions, fixed: Bed
         body["system"] = system
     if tools := [_anthropic_tool(function) for function in _offered(conversation, options)]:
         body["tools"] = tools
-        choices: Mapping[str, JsonObject] = {"required": {"type": "any"}, "auto": {"type": "auto"}}
-        choices = {**choices, "none": {"type": "none"}}
+        choices = {"required": {"type": "any"}, "auto": {"type": "auto"}, "none": {"type": "none"}}
         body["tool_choice"] = choices.get(options.choice, {"type": "tool", "name": options.choice})
     return body
 

@@ -5,6 +5,7 @@ the endpoint usually takes where that is longer: so a loser never looks quicker 
 times say whom to ask, not how long to wait: else each question in vain would make the next one wait for longer.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -78,5 +79,4 @@ class Health:
 
 def _quantile(values: list[float], share: float) -> float:
     """By nearest rank: a time that really was."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * share // 1).__int__() - 1))]
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
