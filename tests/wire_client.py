@@ -11,20 +11,21 @@ from openai.types.realtime import RealtimeServerEvent
 from openai.types.realtime.realtime_session_create_response import RealtimeSessionCreateResponse
 from pydantic import TypeAdapter
 
+from assistant.engines import Chosen
 from assistant.facts import Fact
 from assistant.items import Item
 from assistant.turn_events import ReplyId
 from web.wire.commands import Command
 from web.wire.realtime import Realtime
 from web.wire.session_config import Extensions, SessionConfig
-from web.wire.session_object import EngineInUse, Service
+from web.wire.session_object import Service
 
 SERVICE = Service(
     version="0.1",
     model="skills",
     transcriber="pocketsphinx",
     language="en",
-    engines=(EngineInUse("vad", "silero", "20 ms frames", "as configured", fallback=False),),
+    engines=(Chosen("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=1.0),),
     resume_token="token",
 )
 REPLY = ReplyId(1, 1)

@@ -35,7 +35,7 @@ from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import reply_of
 from web.wire.session_config import SemanticVad, SessionConfig
-from web.wire.session_object import EngineInUse, Service
+from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
 
@@ -192,9 +192,7 @@ class Connections:
             model=engines.model.name,
             transcriber=engines.transcriber.name,
             language=settings.assistant.language,
-            engines=tuple(
-                EngineInUse(one.stage, one.name, one.detail, one.why, one.fallback) for one in self.hall.workshop.chosen
-            ),
+            engines=tuple(self.hall.workshop.chosen),
             resume_token=token,
         )
         return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())

@@ -3,27 +3,10 @@
 import json
 from dataclasses import asdict, dataclass
 
+from assistant.engines import Chosen
 from web.wire.items import JsonObject
 from web.wire.server_events import format_object
 from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
-
-
-@dataclass(frozen=True, slots=True)
-class EngineInUse:
-    """An engine of this server.
-
-    Attributes:
-        stage: "vad", "turn", "stt", "llm", "tools" or "tts".
-        detail: One line about it.
-        why: Why this one: asked for, or in place of what.
-        fallback: It runs in place of something else.
-    """
-
-    stage: str
-    name: str
-    detail: str
-    why: str
-    fallback: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +24,7 @@ class Service:
     model: str
     transcriber: str
     language: str
-    engines: tuple[EngineInUse, ...]
+    engines: tuple[Chosen, ...]
     resume_token: str
 
 
@@ -108,10 +91,14 @@ def session_object(session: Session, config: SessionConfig) -> JsonObject:
             "resumed": session.resumed,
             "heard_ms": round(session.heard_ms, 1),
             "language": service.language,
-            "engines": [asdict(engine) for engine in service.engines],
+            "engines": [_engine(engine) for engine in service.engines],
             **asdict(config.extensions),
         },
     }
+
+
+def _engine(engine: Chosen) -> JsonObject:
+    return {name: getattr(engine, name) for name in ("stage", "name", "detail", "why", "fallback")}
 
 
 def _turn_detection(detection: TurnDetection | None) -> JsonObject | None:
