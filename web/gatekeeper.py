@@ -86,11 +86,6 @@ class Gatekeeper:
         self._hosts = {(name, port) for name in names} | {_name_and_port(host) for host in allowed_hosts}
         self._origins = {normal for origin in allowed_origins if (normal := _normal_origin(origin))}
 
-    @property
-    def token_demanded(self) -> bool:
-        """Whether a client needs the token."""
-        return self._token is not None
-
     def decide(self, request: Request) -> Refusal | None:
         """Why this request is refused; None: it may pass."""
         return self._host(request) or self._origin(request) or self._peer(request) or self._key(request)

@@ -12,7 +12,7 @@ class EngineState:
     """One stage's engine.
 
     Attributes:
-        stage: "vad", "stt", "llm" or "tts".
+        stage: "vad", "turn", "stt", "llm" or "tts".
         state: "ready" is loaded and warm.
         name: The engine; "" while it is not chosen.
         detail: One line about it.

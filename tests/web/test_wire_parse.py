@@ -107,7 +107,7 @@ GOOD: list[tuple[Json, Command]] = [
     ),
     (
         {"type": "session.update", "session": {"type": "realtime"}},
-        UpdateSession(None, CONFIG, CONFIG),
+        UpdateSession(None, CONFIG),
     ),
 ]  # fmt: skip
 

@@ -14,15 +14,9 @@ from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
 
 @dataclass(frozen=True, slots=True)
 class UpdateSession:
-    """The session's settings change.
-
-    Attributes:
-        before: What was in force.
-        config: What is in force now, as a whole.
-    """
+    """The session's settings change; `config`: what is in force now, as a whole."""
 
     event_id: str | None
-    before: SessionConfig
     config: SessionConfig
 
 
@@ -106,7 +100,6 @@ class ResponseOptions:
     max_output_tokens: Limit | None = None
     tools: tuple[Function, ...] | None = None
     tool_choice: str | None = None
-    voice: str | None = None
     output_format: AudioFormat | None = None
     metadata: Mapping[str, str] | None = None
 

@@ -90,7 +90,7 @@ class Reader:
 
     def _session_update(self, event: JsonObject, event_id: str | None) -> Command:
         session = _checked(event, {"session": Field(_unchecked, required=True)})["session"]
-        return UpdateSession(event_id, self.config, updated(self.config, session, self._spoken))
+        return UpdateSession(event_id, updated(self.config, session, self._spoken))
 
     def _append(self, event: JsonObject, event_id: str | None) -> Command:
         # Fifty times a second: the usual case without a table.

@@ -276,7 +276,6 @@ def response_options(config: SessionConfig, value: object) -> ResponseOptions:
         max_output_tokens=found.get("max_output_tokens"),
         tools=found.get("tools"),
         tool_choice=found.get("tool_choice"),
-        voice=said.get("voice"),
         output_format=said.get("format"),
         metadata=found.get("metadata"),
     )
