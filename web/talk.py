@@ -138,13 +138,13 @@ class Talk:
 
     async def receive(self, text: str) -> int:
         """One message of the client's. Returns how many samples of sound it brought, at 24 kHz."""
-        samples, commands = 0, self.realtime.receive(text)
-        for command in commands:
+        samples = 0
+        for command in self.realtime.receive(text):
             if isinstance(command, Append):
                 samples += await self._append(command)
             else:
                 await self._do(command)
-        if not commands or samples == 0:  # to sound as such nothing is answered, fifty times a second
+        if samples == 0:  # to sound as such nothing is answered, fifty times a second
             self.changed()
         return samples
 
@@ -161,8 +161,7 @@ class Talk:
                 pass  # see receive
             case UpdateSession():
                 self.configure(command.config)
-                voice = self.voice if command.config.voice != self.voice else None
-                self.realtime.session_updated(command, voice=voice)
+                self.realtime.session_updated(command, voice=self.voice)
             case CommitInput():
                 await self._commit(command)
             case ClearInput():

@@ -132,7 +132,7 @@ class Realtime:
         self.begin(history, resumed=True, heard_ms=heard_ms, under_way=under_way)
 
     def session_updated(self, command: UpdateSession, *, voice: str | None = None) -> None:
-        """The settings of the command are in force; `voice` is the one in use, where it is not the one asked for."""
+        """The settings of the command are in force; `voice` is the one in use, whatever was asked for."""
         if voice is not None:
             self._reader.config = replace(self.config, voice=voice)
         config = replace(command.config, voice=voice or command.config.voice)
