@@ -9,8 +9,8 @@ const LOOK_EVERY_MS = 500;
 /**
  * Events, each with a detail:
  *   `began` {reply}; `audible` {reply, leaves_s, device_ms}: the first audible sample leaves at that context time, and
- *   how much of that it spent here since it arrived; `progress` {reply, level}; `underrun` {reply};
- *   `finished` {reply, played_ms}; `flushed` {reply, played_ms}; `dropped` {reply, samples}.
+ *   how much of that it spent here since it arrived; `progress` {reply, level}; `finished` {reply, played_ms};
+ *   `flushed` {reply, played_ms}; `dropped` {reply}.
  */
 export class AudioOut extends EventTarget {
   /** @param {AudioContext} context with player-worklet.js loaded */
@@ -126,7 +126,7 @@ export class AudioOut extends EventTarget {
       playback.upTo(told.sample);
       this._replies.get(told.reply).over = true;
       this._tell("finished", { reply: told.reply, played_ms: msOfSamples(told.sample) });
-    } else this._tell(told.type, { reply: told.reply, samples: told.samples });
+    } else if (told.type === "dropped") this._tell("dropped", { reply: told.reply });
   }
 
   _tell(type, detail) {

@@ -17,22 +17,19 @@ class PlayerProcessor extends AudioWorkletProcessor {
     for (const told of this._player.render(out, currentFrame)) this.port.postMessage(told);
     const position = this._player.position;
     if (position && ++this._blocks % TELL_EVERY === 0) {
-      const frame = currentFrame + out.length;
-      this.port.postMessage({ type: "progress", ...position, frame, level: this._player.level });
+      this.port.postMessage({ type: "progress", ...position, level: this._player.level });
     }
     return this._goesOn;
   }
 
   _do(order) {
     if (order.type === "push" && !this._player.push(order.reply, order.pcm)) {
-      this.port.postMessage({ type: "dropped", reply: order.reply, samples: order.pcm.length });
+      this.port.postMessage({ type: "dropped", reply: order.reply });
     } else if (order.type === "end") this._player.end(order.reply);
     else if (order.type === "forget") this._player.forget();
     else if (order.type === "close") this._goesOn = false;
     else if (order.type === "duck") this._player.duck(order.on);
-    else if (order.type === "flush") {
-      this.port.postMessage({ type: "flushed", cut: this._player.flush(), frame: currentFrame });
-    }
+    else if (order.type === "flush") this.port.postMessage({ type: "flushed", cut: this._player.flush() });
   }
 }
 

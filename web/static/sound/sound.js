@@ -37,11 +37,6 @@ export class Sound extends EventTarget {
     context.onstatechange = () => this.dispatchEvent(new CustomEvent("state", { detail: context.state }));
   }
 
-  /** Frames since the context began. */
-  get frame() {
-    return this.context.currentTime * this.context.sampleRate;
-  }
-
   resume() {
     return this.context.resume();
   }

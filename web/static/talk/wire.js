@@ -14,9 +14,9 @@ const NO_TOKEN = "What was entered can be no token, which has no blanks, quotes,
   + "paste it alone, without REPARTEE_TOKEN= or Bearer before it.";
 
 /**
- * Events: `event` (detail: a server event), `open`, `lost` (detail: {wait_ms, trouble}), `ended` (detail: {trouble}:
- * it will not try again); while it is open `slow` (detail: whether more waits to leave than the network takes) and `quiet`
- * (nothing came for long: send something that is answered, or it counts as lost).
+ * Events: `event` (detail: a server event), `lost` and `ended` (detail: {trouble, said}; then it will not try again);
+ * while it is open `slow` (detail: whether more waits to leave than the network takes) and `quiet` (nothing came for long:
+ * send something that is answered, or it counts as lost).
  */
 export class Wire extends EventTarget {
   /** @param {URL} url of /v1/realtime, http or https */
@@ -65,10 +65,7 @@ export class Wire extends EventTarget {
     this._error = null;
     let opened = false;
     this._timer = setTimeout(() => this._giveUp(opened), CONNECT_TIMEOUT_MS); // until the server's first word
-    socket.onopen = () => {
-      opened = true;
-      this.dispatchEvent(new Event("open"));
-    };
+    socket.onopen = () => (opened = true);
     socket.onmessage = ({ data }) => this._received(data);
     socket.onclose = (closing) => this._closed(closing, opened);
   }
@@ -155,9 +152,9 @@ export class Wire extends EventTarget {
       this.dispatchEvent(new CustomEvent("ended", { detail: { trouble: trouble.name, said: trouble.said } }));
       return;
     }
-    const wait_ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this._waits++) * (0.75 + Math.random() / 2);
-    this._timer = setTimeout(() => this.connect(), wait_ms);
-    this.dispatchEvent(new CustomEvent("lost", { detail: { wait_ms, trouble: trouble.name, said: trouble.said } }));
+    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this._waits++) * (0.75 + Math.random() / 2);
+    this._timer = setTimeout(() => this.connect(), waitMs);
+    this.dispatchEvent(new CustomEvent("lost", { detail: { trouble: trouble.name, said: trouble.said } }));
   }
 
   /** A browser does not say why a handshake failed: a plain request of the same address may. */

@@ -75,7 +75,7 @@ export class Transcript {
       const shown = text.children[n] ?? text.appendChild(make("span", { class: "word" }));
       if (shown.textContent !== word) shown.textContent = word;
       shown.classList.toggle("heard", n < item.heard);
-      shown.classList.toggle("now", item.partial !== null && n === item.heard - 1 && item.heard < item.words.length && !item.cut);
+      shown.classList.toggle("now", n === item.heard - 1 && item.heard < item.words.length && !item.cut);
     });
   }
 
