@@ -344,3 +344,15 @@ def test_the_servers_errors_are_shown(page: Page, server: Server) -> None:
     event: dict[str, Any] = {"type": "error", "error": {"code": "x", "message": "the item is not there"}}
     page.evaluate("(detail) => window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail }))", event)
     page.wait_for_selector(".notice >> text=the item is not there")
+
+
+def test_what_is_told_late_of_a_forgotten_reply_changes_nothing(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    told = """(type) => {
+        const { output } = repartee.talk.sound;
+        output._told({ type, reply: "resp_1_1", frame: 0, sample: 9, level: -20 });
+        return [output.holds("resp_1_1"), repartee.talk.phase];
+    }"""
+    for type_ in ("run", "progress", "audible", "finished"):
+        assert page.evaluate(told, type_) == [False, "listening"]

@@ -111,7 +111,9 @@ export class AudioOut extends EventTarget {
       if (told.cut) this._tell("flushed", { reply: told.cut.reply, played_ms: msOfSamples(told.cut.sample) });
       return;
     }
-    const { playback, arrivals } = this._of(told.reply);
+    const known = this._replies.get(told.reply);
+    if (!known) return; // told just before it was forgotten
+    const { playback, arrivals } = known;
     if (told.type === "run") {
       playback.run(told.frame, told.sample);
       if (told.sample === 0) this._tell("began", { reply: told.reply });
@@ -124,7 +126,7 @@ export class AudioOut extends EventTarget {
       this._tell("progress", { reply: told.reply, level: told.level });
     } else if (told.type === "finished") {
       playback.upTo(told.sample);
-      this._replies.get(told.reply).over = true;
+      known.over = true;
       this._tell("finished", { reply: told.reply, played_ms: msOfSamples(told.sample) });
     } else if (told.type === "dropped") this._tell("dropped", { reply: told.reply });
   }
