@@ -75,8 +75,7 @@ class ChatTemplate:
         named = control_tokens_in(source.text)
         self._control = ControlTokens({*named, *source.special, *tokens.values()})
         self._carries_calls = "tool_calls" in source.text
-        self._try(now)
-        self.stops = self._found_stops(tokens.get("eos_token", ""), now)
+        self.stops = self._found_stops(self._try(now), tokens.get("eos_token", ""))
 
     def prompt(self, messages: Sequence[Message], *, now: datetime | None = None, bos: bool = True) -> str:
         """What the model continues with its answer.
@@ -111,7 +110,8 @@ class ChatTemplate:
 
     # ---- what the template can carry ----
 
-    def _try(self, now: datetime | None) -> None:
+    def _try(self, now: datetime | None) -> str:
+        """Find out; returns a plain conversation as it comes out."""
         plain = [_turn("user", _ASKED), _turn("assistant", _ANSWERED), _turn("user", _AGAIN)]
         system, remark = _turn("system", _SYSTEM), _turn("system", _REMARK)
         try:
@@ -124,6 +124,7 @@ class ChatTemplate:
         self._system_first = self._carries([system, *plain], now)
         self._system_later = self._carries([*plain[:2], remark, plain[2]], now)
         self._alternates = not self._carries(plain[1:], now)
+        return text
 
     def _carries(self, turns: Sequence[Turn], now: datetime | None) -> bool:
         """Whether all of these messages come through, each once."""
@@ -133,9 +134,8 @@ class ChatTemplate:
             return False
         return all(text.count(str(turn["content"])) == 1 for turn in turns)
 
-    def _found_stops(self, eos: str, now: datetime | None) -> tuple[str, ...]:
-        text = self._jinja.render([_turn("user", _ASKED), _turn("assistant", _ANSWERED), _turn("user", _AGAIN)], now)
-        between = text.partition(_ANSWERED)[2].partition(_AGAIN)[0]
+    def _found_stops(self, plain: str, eos: str) -> tuple[str, ...]:
+        between = plain.partition(_ANSWERED)[2].partition(_AGAIN)[0]
         found = sorted(control_tokens_in(between), key=between.index)
         return tuple(dict.fromkeys(token for token in (eos, *found) if token not in {"", self._bos}))[:MAX_STOPS]
 

@@ -33,7 +33,7 @@ from assistant.session import Session
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711
-from audio.units import Pcm, ms_of_reply_samples, reply_samples_of_ms
+from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
 from llm.chat import ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
@@ -153,7 +153,7 @@ class Talk:
         rate_hz = command.format.rate_hz
         self._appended_ms += len(pcm) * 1000 / rate_hz
         await self.microphone.deliver(pcm, rate_hz)
-        return len(pcm) * reply_samples_of_ms(1000) // rate_hz
+        return len(pcm) * REPLY_RATE_HZ // rate_hz
 
     async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
         match command:

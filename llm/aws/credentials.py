@@ -79,7 +79,7 @@ class AwsCredentials:
         self._keys: Keys | None = None
         self._failed: Exception | None = None
         self._retry_at_s = 0.0
-        self._fetching: asyncio.Future[Source | Exception] | None = None
+        self._fetching: asyncio.Future[None] | None = None
 
     async def current(self) -> Keys:
         """Keys to sign with now. Raises LlmError where there are none, or none came within FETCH_TIMEOUT_S."""
@@ -106,7 +106,7 @@ class AwsCredentials:
         needed = getattr(self._source, "refresh_needed", None)
         return needed is not None and bool(needed(seconds))
 
-    def _fetch(self) -> "asyncio.Future[Source | Exception]":
+    def _fetch(self) -> "asyncio.Future[None]":
         """Start to look them up, unless that is under way; many may wait for the same."""
         if self._fetching is None:
             loop = asyncio.get_running_loop()
@@ -122,9 +122,7 @@ class AwsCredentials:
             threading.Thread(target=run, name=f"aws credentials {self._endpoint}", daemon=True).start()
         return self._fetching
 
-    def _fetched(
-        self, told: "asyncio.Future[Source | Exception]", found: Source | Exception, keys: Keys | None
-    ) -> None:
+    def _fetched(self, told: "asyncio.Future[None]", found: Source | Exception, keys: Keys | None) -> None:
         self._fetching = None
         if isinstance(found, Exception):
             self._failed = found
@@ -132,7 +130,7 @@ class AwsCredentials:
         else:
             self._source, self._keys, self._failed, self._retry_at_s = found, keys, None, 0.0
         if not told.done():
-            told.set_result(found)
+            told.set_result(None)
 
     def _missing(self, error: Exception) -> LlmError:
         if isinstance(error, TimeoutError):
