@@ -10,26 +10,26 @@ NEVER_ENDS = frozenset(
     " e.g eg i.e ie cf viz vs ca approx resp incl excl esp orig avg appt dept govt univ assn"
     # German, French, Spanish, Italian, Portuguese
     " z.b d.h u.a o.ä i.d.r s.o bzw ggf evtl inkl zzgl vgl sog str nr tel p.ex p.ej ej pág av avda dra aprox ee"
-    " c.-à-d sig sig.ra dott".split()
+    " c.-à-d sig sig.ra dott bzgl einschl exkl geb gest dipl.-ing h.c v.a m.e s.u z.t u.u i.a o.g".split()
 )
 """The dot after these never ends a sentence."""
 
 BEFORE_NUMBER = frozenset(
     "no nos nr num núm fig figs eq sec sect ch chap cap kap abb abs bd vol vols p pp pg págs art para ver v tel ext max"
-    " est".split()
+    " est c apt hwy mind".split()
 )
 """The dot after these does not end a sentence when a number follows: "No. 5", "Fig. 3"."""
 
 MAY_END = frozenset(
     "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
     " jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun"
-    " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs sec secs mins usw uvm uu ee.uu ud uds"
-    " j.-c".split()
+    " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs min mins sec secs mi yd yds gal qt pt tsp tbsp"
+    " temp usw uvm uu ee.uu ud uds mwst j.-c".split()
 )
 """The dot after these ends a sentence only where the next word begins with a capital."""
 
-ENDS_BEFORE_STARTER = frozenset("tsd mio mrd chr".split())
-"""The dot after these ends a sentence only before a word of `STARTERS`: "3 Mio. Euro"."""
+ENDS_BEFORE_STARTER = frozenset("tsd mio mrd chr std sek jh jhd".split())
+"""The dot after these ends a sentence only before a word of `GERMAN_STARTERS`: "3 Mio. Euro"."""
 
 _ROMANS = frozenset("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split())
 _BEHIND_HOUR = frozenset(

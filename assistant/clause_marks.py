@@ -15,6 +15,7 @@ from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
 _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
 _LATE_WORDS = 7
 _NEW_CLAUSE_WORDS = 6
+_WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|Sun\.)\Z")
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
@@ -89,6 +90,10 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     if not following.isspace() and char not in "，、；：،؛":
         return passed
     rest = text[at + 1 : at + 8].lstrip()
-    if char == "," and (rest.startswith(NAME_SUFFIXES) or (text[at - 1].isdigit() and rest[:1].isdigit())):
-        return passed
-    return Verdict.CLAUSE, at + 1
+    return passed if char == "," and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
+
+
+def _joins(text: str, at: int, rest: str) -> bool:
+    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5")."""
+    numbers = text[at - 1].isdigit() and rest[:1].isdigit()
+    return numbers or rest.startswith(NAME_SUFFIXES) or _WEEKDAY.search(text, max(0, at - 7), at) is not None

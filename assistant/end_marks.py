@@ -27,9 +27,12 @@ _SPANISH_SIR = re.compile(r"(?:\A\s*|(?:\A|\W)(?:El|Al|Del|Estimado|[^\W\d_A-Z]+
 _ROAD_STARTERS = STARTERS - {"who", "no"}  # "Dr. Who", "Dr. No"
 _GERMAN_ORDINAL = re.compile(
     r"(?<!\bI )\b(?:d(?:er|ie|as|e[mns])|[ai]m|zu[mr]|vom|beim|ins|ab|bis|(?:[mds]?ein|jed|dies)(?:e[mnrs]?)?)"
-    r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}\Z",
+    r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}(?:\.\d{1,2})?\Z",
     re.IGNORECASE,
 )
+_DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")  # "am 3.", "am 3.10."
+_ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
+_GERMAN_DAYS = frozenset("Mo Di Mi Do Fr Sa So".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def _closes(unspoken: Unspoken, place: Place, at: int) -> bool:
     char = unspoken.text[at]
     if char == '"':
         return place.quoted or at + 1 >= len(unspoken.text) or unspoken.text[at + 1].isspace()
-    return char in _TRAILING or (char == "“" and place.depth > 0)
+    return char in _TRAILING or place.closes_german(unspoken, at)
 
 
 def _judge_by_next(unspoken: Unspoken, at: int, marks_end: int, end: int, *, at_once: bool) -> Judgement:
@@ -125,16 +128,19 @@ def _goes_on(unspoken: Unspoken, at: int, end: int, following: str) -> bool | No
     bound = ahead.among(BOUND_TO.get(lower, frozenset()))
     if bound is not False:
         return bound
-    if lower in MAY_END:
-        return following.isalnum() and not following.isupper()
+    if lower in MAY_END or lower.endswith(("str", "nr")):  # "Hauptstr. 12"
+        first = ahead.word[:1] if following == "(" else following
+        return None if not first and ahead.grows else first.isalnum() and not first.isupper()
     if lower in ENDS_BEFORE_STARTER:
         return _no_starter(ahead, following, GERMAN_STARTERS)
-    if following.isdigit() and lower in BEFORE_NUMBER:
-        return True
-    inner = (
-        _behind_number(head, ahead, following) if word.isdigit() else _behind_letters(unspoken, word, end, following)
+    inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in _GERMAN_DAYS)
+    inner = inner or (
+        _behind_number(head, ahead, following)
+        if word.isdigit() or _DAY.fullmatch(word)
+        else _behind_letters(unspoken, word, end, following)
     )
-    return following.islower() and (end > at + 1 or len(word) < 3) if inner is False else inner
+    short = end > at + 1 or len(word) < 3 or _ORDINAL.fullmatch(word) is not None
+    return following.islower() and short if inner is False else inner
 
 
 def _never_ends(head: str, word: str) -> bool:

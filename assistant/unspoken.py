@@ -11,6 +11,8 @@ NEXT_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 OPENERS = "(（“„«「『"
 CLOSERS = ")）”»」』"
 
+_CLOSES_GERMAN = {"“": "„", '"': "„", "«": "»"}
+"""Marks that open elsewhere, to those that they close in German: „Ja.“, „Ja." and »Ja.«."""
 _QUOTE_PATIENCE_CHARS = 120  # a sentence inside a longer quotation may end a unit: a story in quotes must not wait
 
 
@@ -76,22 +78,26 @@ class Place:
         """Whether a quotation or bracket is open that is not longer than one waits for."""
         return (self.depth > 0 or self.quoted) and at - self.opened_at < _QUOTE_PATIENCE_CHARS
 
+    def closes_german(self, unspoken: Unspoken, at: int) -> bool:
+        """Whether the mark at `at`, which opens elsewhere, closes a German quotation."""
+        char, before = unspoken.text[at], unspoken.text[unspoken.start : at]
+        opener = _CLOSES_GERMAN.get(char) if self.depth else None
+        return opener is not None and before.rfind(opener) > before.rfind(char)
+
     def track(self, unspoken: Unspoken, at: int) -> None:
         """What the character at `at` opens or closes."""
         text = unspoken.text
         char = text[at]
-        if char == '"':
+        if self.depth and (char in CLOSERS or self.closes_german(unspoken, at)):
+            self.depth -= 1
+        elif char == '"':
             inches = not self.quoted and at > 0 and text[at - 1].isdigit()
             if not inches:
                 self.quoted = not self.quoted
                 self.opened_at = at if self.quoted and not self.depth else self.opened_at
-        elif char == "“" and self.depth and text.rfind("„", unspoken.start, at) >= 0:
-            self.depth -= 1
-        elif char in OPENERS:
+        elif char in OPENERS or char == "»":
             self.opened_at = self.opened_at if self.depth or self.quoted else at
             self.depth += 1
-        elif char in CLOSERS:
-            self.depth = max(0, self.depth - 1)
 
     def move(self, unspoken: Unspoken, at: int, end: int) -> None:
         """On to `end`, past what stands from `at` on."""

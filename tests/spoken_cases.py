@@ -75,6 +75,22 @@ CASES: list[tuple[str, list[str]]] = [
     ("Now came John Smith Sr. He spoke.", ["Now came John Smith Sr.", "He spoke."]),
     ("Vive en EE. UU. desde ayer. Bien.", ["Vive en EE. UU. desde ayer.", "Bien."]),
     ("Toma el núm. 5 o p. ej. Peras. Bien.", ["Toma el núm. 5 o p. ej. Peras.", "Bien."]),
+    ("Add 2 tbsp. of oil, 3/4 tsp. of salt. Stir.", ["Add 2 tbsp. of oil,~", "3/4 tsp. of salt.", "Stir."]),
+    ("It is 5 mi. (8 km) from here. Go.", ["It is 5 mi. (8 km) from here.", "Go."]),
+    ("We walked 5 mi. (It was hot.) Then home.", ["We walked 5 mi.", "(It was hot.)", "Then home."]),
+    ("Wait 10 min. for me. Stir for 5 min. Then serve.", ["Wait 10 min. for me.", "Stir for 5 min.", "Then serve."]),
+    ("It was c. 1500 in Apt. 4B. Good.", ["It was c. 1500 in Apt. 4B.", "Good."]),
+    ("We meet on Sat., Dec. 5. Good.", ["We meet on Sat., Dec. 5.", "Good."]),
+    ("We left the Sun, and it froze. Good.", ["We left the Sun,~", "and it froze.", "Good."]),
+    ("Am 3.10. ist frei. Ab 1.1. gilt es.", ["Am 3.10. ist frei.", "Ab 1.1. gilt es."]),
+    ("Es ist am 24.12. Heiligabend. Gut.", ["Es ist am 24.12. Heiligabend.", "Gut."]),
+    ("Es endet am 3.10. Danach ist Schluss.", ["Es endet am 3.10.", "Danach ist Schluss."]),
+    ("Now use Python 3.10. It works.", ["Now use Python 3.10.", "It works."]),
+    ("Heinrich VIII. hatte sechs Frauen. Gut.", ["Heinrich VIII. hatte sechs Frauen.", "Gut."]),
+    ("Offen ist es Sa. 10 bis 14 Uhr. Es war so. Gut.", ["Offen ist es Sa. 10 bis 14 Uhr.", "Es war so.", "Gut."]),
+    ("Noch 2 Std. Fahrt durch die Hauptstr. 12. Gut.", ["Noch 2 Std. Fahrt durch die Hauptstr. 12.", "Gut."]),
+    ("Die Telefonnr. lautet so, v. a. Äpfel. Gut.", ["Die Telefonnr. lautet so,~", "v. a. Äpfel.", "Gut."]),
+    ("Ihr Dr. h. c. Max Muster, geb. 1950, kam. Gut.", ["Ihr Dr. h. c. Max Muster,~", "geb. 1950, kam.", "Gut."]),
     # Addresses and files
     ("Visit https://www.example.com/a.b?c=d. Then call.", ["Visit example.com.", "Then call."]),
     ("Go to example.com for more. Bye.", ["Go to example.com for more.", "Bye."]),
@@ -91,6 +107,9 @@ CASES: list[tuple[str, list[str]]] = [
     ('"Stop!" he said. Then he left.', ['"Stop!" he said.', "Then he left."]),
     ("She said “I am. You are.” Then silence.", ["She said “I am. You are.”", "Then silence."]),
     ("Er sagte „Halt.“ Dann ging er.", ["Er sagte „Halt.“", "Dann ging er."]),
+    ('Er sagte: „Ja. Um acht." Dann ging er. Gut.', ['Er sagte: „Ja. Um acht."', "Dann ging er.", "Gut."]),
+    ("Er sagte: »Ja. Um acht.« Dann ging er. Gut.", ["Er sagte: »Ja. Um acht.«", "Dann ging er.", "Gut."]),
+    ("Il dit « Non. » et « Oui. » à tous. Bien.", ["Il dit « Non. » et « Oui. » à tous.", "Bien."]),
     ("It works (it did. Really.) and stays. Good.", ["It works (it did. Really.) and stays.", "Good."]),
     ("It works (really!) for me. Good.", ["It works (really!) for me.", "Good."]),
     ("It works. (I think.) Good then.", ["It works.", "(I think.)", "Good then."]),
@@ -204,7 +223,7 @@ EARLY: list[tuple[str, int, str]] = [
 # What stands before a dot or an ellipsis, and what behind it: whether a sentence ends may not hang on where tokens end.
 BEFORE_DOT = (
     "the U.S.|Dr.|Main St.|number 5.|I am 25.|der 5.|Im 18. und 19.|z.|x.|5 p.m.|3 Mio.|Vol.|No.|44 v.|Smith Sr.|"
-    "El Sr.|etc.|I.|J.|am 22.|wait...|that…|EE. UU.|apr.|max.|p. ej."
+    "El Sr.|etc.|I.|J.|2 tbsp.|am 3.10.|Karl XIV.|am 22.|wait...|that…|EE. UU.|apr.|max.|p. ej."
 ).split("|")
 BEHIND_DOT = (
     "My|The|They|März|Maria|Mai|II|Vi|I|It's|I'm|In|B. Bees|A|EST|Esther|Jahrhundert|Jahre|Morgen|Mord|Monday|Mond|5|"
