@@ -75,7 +75,8 @@ def _clean(before: str, run: str, following: str) -> str:
         run = re.sub(f"[{_JOINERS}]", "", run)
     run = re.sub(r"[-—–]+>|=+>", "→", run)
     run = re.sub(r"-{2,}|[-—–]*[—–][-—–]+|-+[—–]+", "—", run)
-    run = _SAME_SYMBOL.sub(r"\1", run)
+    kept = "++" if before.isalnum() and re.match(r"\+\+(?!\+)", run) else ""  # "C++", "i++"
+    run = kept + _SAME_SYMBOL.sub(r"\1", run[len(kept) :])
     if before in ("", "\n"):
         run = _drop_at_line_start(run, following)
     if "~" in run:

@@ -18,7 +18,7 @@ CODE_NOTE = "I'll leave out the code."
 """Said once, in place of the first block of code."""
 
 _TRIGGER = re.compile(
-    r"[\n<>`~$&\\\[\]【^]|!(?=\[|\Z)|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
+    r"[\n<>`~$&\\\[\]【^]|!(?=[\[=]|\Z)|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
 )
 
 

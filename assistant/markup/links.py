@@ -34,7 +34,10 @@ class Links:
     # Brackets
 
     def bracket(self, text: str, pos: int) -> int:
-        """A citation, or the text of a link begins."""
+        """A citation, or the text of a link begins; in code an index."""
+        if self._reading.in_code_span:
+            self._reading.plain.push(" ")
+            return pos + 1
         citation = _CITATION.match(text, pos)
         if citation:
             return self._cited(text, pos, citation.end())
@@ -63,7 +66,9 @@ class Links:
         return end - 1 if following == "(" else end
 
     def bracket_end(self, text: str, pos: int) -> int:
-        """The text of a link ends: its target is not said."""
+        """The text of a link ends: its target is not said; in code an index does."""
+        if self._reading.in_code_span:
+            return pos + 1
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
@@ -99,12 +104,15 @@ class Links:
         return end + 1 if end >= 0 and "\n" not in text[pos:end] else pos + 1
 
     def image(self, text: str, pos: int) -> int:
-        """Before a bracket: the text of an image is said as that of a link."""
+        """Before a bracket: the text of an image is said as that of a link; "!=" ends no sentence."""
         # A "!" behind a word ends a sentence and must not wait; only one that stands alone may open an image.
         if self._reading.previous and not self._reading.previous.isspace():
             return self._reading.literal(text, pos)
         if self._reading.lacks(text, pos, 2):
             return WAIT
+        if text.startswith("=", pos + 1):
+            self._reading.plain.push("≠")
+            return pos + 2
         return pos + 1 if text.startswith("[", pos + 1) else self._reading.literal(text, pos)
 
     def lenticular(self, text: str, pos: int) -> int:

@@ -8,29 +8,15 @@ _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)((?:\s+[\w:@.-]+\s*=\s*(?:\"[^\"]*\"|'[
 _SPECIAL_TOKEN = re.compile(r"<\|\w{1,40}\|>")
 _SPECIAL_TOKEN_BEGUN = re.compile(r"<\|\w{0,40}\|?")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w-]*(?: [\w-]+){0,3}>")
-_REASONING = frozenset(
-    (
-        "think",
-        "thinking",
-        "thought",
-        "thoughts",
-        "reasoning",
-        "reflection",
-        "scratchpad",
-        "tool_call",
-        "script",
-        "style",
-    )
-)
-_BREAKING_TAGS = frozenset(
-    ("br", "p", "div", "li", "ul", "ol", "tr", "table", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre")
-)
+_MAIL = re.compile(r"<(?:mailto:)?([\w.+-]+@[\w.-]+)>", re.IGNORECASE)
+_REASONING = frozenset("think thinking thought thoughts reasoning reflection scratchpad tool_call script style".split())
+_BREAKING_TAGS = frozenset("br p div li ul ol tr table hr h1 h2 h3 h4 h5 h6 blockquote pre details summary".split())
 _CELL_TAGS = frozenset(("td", "th"))
 _TAGS = (
     frozenset(
-        "a abbr answer b big body button caption cite code del details dfn em font footer head header html i iframe"
+        "a abbr answer b big body button caption cite code del dfn em font footer head header html i iframe"
         " img input ins kbd label main mark meta nav option output q response s samp section select small source"
-        " span strike strong sub summary sup svg tbody thead tfoot time title tt u var video wbr".split()
+        " span strike strong sub sup svg tbody thead tfoot time title tt u var video wbr".split()
     )
     | _REASONING
     | _BREAKING_TAGS
@@ -85,7 +71,7 @@ class Tags:
         return self._reading.literal(text, pos)
 
     def _tag(self, text: str, pos: int) -> int:
-        if text[pos + 1 : pos + 9].lower().startswith(("http://", "https://", "mailto:")):
+        if text[pos + 1 : pos + 9].lower().startswith(("http://", "https://")):
             return pos + 1
         limit = pos + _MAX_PLACEHOLDER_CHARS
         if "=" in text[pos:limit]:
@@ -101,8 +87,9 @@ class Tags:
         if tag and name in _TAGS:
             self._apply_tag(name, opening=not tag.group(1) and text[end - 1] != "/")
             return end + 1
-        if _PLACEHOLDER.fullmatch(text, pos, end + 1):
-            self._reading.plain.push(text[pos + 1 : end])
+        mail = _MAIL.fullmatch(text, pos, end + 1)
+        if mail or _PLACEHOLDER.fullmatch(text, pos, end + 1):
+            self._reading.plain.push(mail.group(1) if mail else text[pos + 1 : end])
             return end + 1
         return self._reading.literal(text, pos)
 

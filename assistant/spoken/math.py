@@ -2,8 +2,12 @@
 
 import re
 
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr|]*\})?")
+_LIMITS = re.compile(r"\\(?P<name>sum|prod|int)\s*_\s*(?P<low>\{[^{}]*\}|\w)\s*\^\s*(?P<high>\{[^{}]*\}|\\?\w+)")
+_APPROACHED = re.compile(r"\\lim\s*_\s*\{([^{}]*?)\s*\\(?:to|rightarrow)\b([^{}]*)\}")
+_ROW_END = re.compile(r"\s*\\\\\s*")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\s*(?:\[(\w)\]\s*)?\{([^{}]*)\}")
 _PLAIN_GROUP = re.compile(r"\\(?:text|mathrm|mathbf|mathit|mathbb|operatorname)\s*\{([^{}]*)\}")
 _POWER = re.compile(r"\s*\^\s*(?:\{([^{}]*)\}|([-−]?(?:\d+|\w)))")
 _GAP = re.compile(r"\\[,;:! ]|~")
@@ -27,13 +31,15 @@ _SIGNS = {
     "Rightarrow": "→",
     "infty": "infinity",
     "int": "integral",
+    "prod": "product",
     "degree": "°",
     "circ": "°",
     "ldots": ",",
     "dots": ",",
     "cdots": ",",
 }
-_SILENT = frozenset(("left", "right", "quad", "qquad", "displaystyle", "limits", "begin", "end", "big", "Big"))
+_ROOTS = {None: "square root", "2": "square root", "3": "cube root"}
+_SILENT = frozenset(("left", "right", "quad", "qquad", "displaystyle", "limits", "big", "Big", "vec", "bar"))
 
 
 def spoken_power(exponent: str) -> str:
@@ -53,10 +59,13 @@ def spoken_command(name: str) -> str:
 
 def spoken_math(tex: str) -> str:
     """A formula without its dollar signs, as text for a voice."""
-    tex = _GAP.sub(" ", tex.replace("{,}", ","))
+    tex = _ROW_END.sub(", ", _ENVIRONMENT.sub(" ", tex.replace("{,}", ",")))
+    tex = _GAP.sub(" ", tex)
+    tex = _APPROACHED.sub(r" limit as \1 goes to \2 of ", tex)
+    tex = _LIMITS.sub(r" \\\g<name> from \g<low> to \g<high> of ", tex)
     for _ in range(4):  # innermost first; deeper nesting is not speech
         flat = _PLAIN_GROUP.sub(r"\1", tex)
-        flat = _ROOT.sub(r" square root of \1 ", flat)
+        flat = _ROOT.sub(lambda root: f" {_ROOTS.get(root[1], f'root {root[1]}')} of {root[2]} ", flat)
         flat = _FRACTION.sub(r" \1 over \2 ", flat)
         flat = _POWER.sub(lambda power: spoken_power(power.group(1) or power.group(2) or ""), flat)
         if flat == tex:
