@@ -70,7 +70,7 @@ def _keep_hash(before: str, run: str, following: str) -> str:
 
 def _clean(before: str, run: str, following: str) -> str:
     """One pass over a run of symbols between two characters; called until nothing changes."""
-    run = re.sub(r"[*_^]", "", run)
+    run = re.sub(r"[*_^]|~{2,}", "", run)
     if not (len(run) == 1 and _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(following)):
         run = re.sub(f"[{_JOINERS}]", "", run)
     run = re.sub(r"[-—–]+>|=+>", "→", run)
@@ -80,8 +80,9 @@ def _clean(before: str, run: str, following: str) -> str:
     if before in ("", "\n"):
         run = _drop_at_line_start(run, following)
     if "~" in run:
-        about = run.endswith("~") and following.isdigit()
-        run = run.replace("~", "") + ("~" if about else "")
+        head = run.rstrip("$")
+        about = head.endswith("~") and (following.isdigit() or following in ("€", "£"))
+        run = head.replace("~", "") + "~" * about + run[len(head) :]
     run = _keep_hash(before, _keep_dollar(before, run, following), following)
     if run.endswith("<") and (following.isalpha() or following in ("/", "!", "?")):
         run += " "  # the space keeps it from ever being read as a tag

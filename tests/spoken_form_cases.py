@@ -251,6 +251,33 @@ ENGLISH: list[tuple[str, str]] = [
     ("It is $15/hr or $1,200/mo.", "It is fifteen dollars per hour or one thousand two hundred dollars per month."),
     ("Walk 2,000-3,000 steps.", "Walk two thousand to three thousand steps."),
     ("It was so in 2020¹.", "It was so in 2020¹."),
+    (
+        "It is ~95°C, ~5 km, ~$50 or ≈ €900.",
+        "It is about ninety-five degrees Celsius, about five kilometers, about fifty "
+        "dollars or about nine hundred euros.",
+    ),
+    (
+        "It is 20 °C ± 2 °C, <5% (>90 kg).",
+        "It is twenty degrees Celsius plus or minus two degrees Celsius, less than five "
+        "percent (more than ninety kilograms).",
+    ),
+    ("Take 4 g/day, 50 mg/kg.", "Take four grams per day, fifty milligrams per kilogram."),
+    (
+        "It needs 5.5 L/100 km at 60 km/h.",
+        "It needs five point five liters per one hundred kilometers at sixty kilometers per hour.",
+    ),
+    (
+        "It is 72°F / 22°C, then 80°/62°.",
+        "It is seventy-two degrees Fahrenheit, twenty-two degrees Celsius, then eighty degrees, sixty-two degrees.",
+    ),
+    ("So 100 km / 2 h = 50 km/h.", "So one hundred kilometers divided by two hours equals fifty kilometers per hour."),
+    (
+        "Add 3/4 tsp. of salt, 2 Tbsp of oil, 1-1/2 cups of milk.",
+        "Add three quarters teaspoon of salt, two tablespoons of oil, one and one half cups of milk.",
+    ),
+    ("Walk 2½ km with 1/2 lb of beef.", "Walk two and a half kilometers with one half pound of beef."),
+    ("He is 6 ft 2 in. tall, 6ft 2in.", "He is six feet two inches tall, six feet two inches."),
+    ("Put 5 in the box.", "Put five in the box."),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -314,6 +341,18 @@ GERMAN: list[tuple[str, str]] = [
     ("Geh 2.000-3.000 Schritte.", "Geh zweitausend bis dreitausend Schritte."),
     ("Um 24:00 Uhr.", "Um vierundzwanzig Uhr."),
     ("Es sind 10⁶ oder 10⁻³.", "Es sind zehn hoch sechs oder zehn hoch minus drei."),
+    (
+        "Es sind ~95 °C bei 5,5 l/100 km.",
+        "Es sind etwa fünfundneunzig Grad Celsius bei fünf Komma fünf Liter pro einhundert Kilometer.",
+    ),
+    (
+        "Nimm 2 EL Butter, 1 TL Salz, 1/4 l Wasser.",
+        "Nimm zwei Esslöffel Butter, ein Teelöffel Salz, ein Viertel Liter Wasser.",
+    ),
+    (
+        "Das sind 1 GB/s, 120 g/km, 8 h/Tag.",
+        "Das sind ein Gigabyte pro Sekunde, einhundertzwanzig Gramm pro Kilometer, acht Stunden pro Tag.",
+    ),
 ]
 
 FRENCH: list[tuple[str, str]] = [

@@ -4,7 +4,8 @@ from assistant.spoken.lexicon import Currency, Lexicon, months
 
 _MASCULINE = {
     "km": "Kilometer", "m": "Meter", "cm": "Zentimeter", "mm": "Millimeter", "µm": "Mikrometer", "nm": "Nanometer",
-    "l": "Liter", "L": "Liter", "ml": "Milliliter", "cl": "Zentiliter", "m²": "Quadratmeter",
+    "l": "Liter", "L": "Liter", "ml": "Milliliter", "cl": "Zentiliter", "dl": "Deziliter", "EL": "Esslöffel",
+    "TL": "Teelöffel", "m²": "Quadratmeter",
     "km²": "Quadratkilometer", "cm²": "Quadratzentimeter", "m³": "Kubikmeter", "cm³": "Kubikzentimeter", "ha": "Hektar",
     "km/h": "Kilometer pro Stunde", "m/s": "Meter pro Sekunde",
 }  # fmt: skip
@@ -12,7 +13,7 @@ _NEUTER = {
     "kg": "Kilogramm", "g": "Gramm", "mg": "Milligramm", "µg": "Mikrogramm", "kB": "Kilobyte", "KB": "Kilobyte",
     "MB": "Megabyte", "GB": "Gigabyte", "TB": "Terabyte", "Hz": "Hertz", "kHz": "Kilohertz", "MHz": "Megahertz",
     "GHz": "Gigahertz", "W": "Watt", "kW": "Kilowatt", "MW": "Megawatt", "V": "Volt", "mA": "Milliampere",
-    "dB": "Dezibel", "%": "Prozent", "‰": "Promille", "°C": "Grad Celsius", "° C": "Grad Celsius",
+    "Mbit": "Megabit", "dB": "Dezibel", "%": "Prozent", "‰": "Promille", "°C": "Grad Celsius", "° C": "Grad Celsius",
     "°F": "Grad Fahrenheit", "°": "Grad", "Mbit/s": "Megabit pro Sekunde", "MB/s": "Megabyte pro Sekunde",
     "hPa": "Hektopascal", "px": "Pixel",
 }  # fmt: skip

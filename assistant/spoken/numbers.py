@@ -28,7 +28,7 @@ _SPANISH_FEMININE = re.compile(
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
 _DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
-_VULGAR = {
+VULGAR = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
     "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
 }  # fmt: skip
@@ -133,7 +133,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     code, number = lexicon.code, number_pattern(lexicon)
 
     def vulgar(match: re.Match[str]) -> str | None:
-        over, under = _VULGAR[match[2]]
+        over, under = VULGAR[match[2]]
         if under == 2 and not match[1] and bends_with_noun(match, code):
             return None
         part = fraction(over, under, code)
@@ -164,8 +164,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         return f"{say(match[1], lexicon)} {lexicon.power_of_ten} {sign}{cardinal(int(match[3]), code)}"
 
     return (
-        Rule(frozenset(_VULGAR), re.compile(rf"(?:{STARTS}(\d{{1,4}}) ?)?([{''.join(_VULGAR)}])(?![\w/])"), vulgar),
-        Rule(frozenset("/"), re.compile(rf"{STARTS}(?:(\d{{1,3}}) )?(\d{{1,2}})/(\d{{1,3}}){ENDS}"), slashed),
+        Rule(frozenset(VULGAR), re.compile(rf"(?:{STARTS}(\d{{1,4}}) ?)?([{''.join(VULGAR)}])(?![\w/])"), vulgar),
+        Rule(frozenset("/"), re.compile(rf"{STARTS}(?:(\d{{1,3}})[ -])?(\d{{1,2}})/(\d{{1,3}}){ENDS}"), slashed),
         Rule(frozenset("eE"), re.compile(rf"{STARTS}({number})[eE]([+-]?)(\d{{1,3}}){ENDS}"), scientific),
     )
 

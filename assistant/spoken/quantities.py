@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 
 from assistant.spoken.lexicon import Currency, Lexicon
-from assistant.spoken.numbers import cardinal, counted, number_pattern, say, year
+from assistant.spoken.numbers import VULGAR, cardinal, counted, number_pattern, say, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
 
-_GLUED_ONLY_APART = frozenset("s t h A N J B".split())  # "1990s", "5A": a unit only behind a space
+_GLUED_ONLY_APART = frozenset("s t h N".split())  # "1990s", "5h": a unit only behind a space
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
 _SHORT_EACH = {"mo": "month", "yr": "year", "wk": "week"}
@@ -25,29 +25,57 @@ def _alternatives(names: Iterable[str]) -> str:
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Money first, then units, then plain ranges."""
-    return (_each(lexicon), _each_unit(lexicon), *_money(lexicon), *_units(lexicon), *_ranges(lexicon))
-
-
-def _each(lexicon: Lexicon) -> Rule:
-    def read(match: re.Match[str]) -> str:
-        return f" {lexicon.per} "
-
-    return Rule(
-        frozenset("/"), re.compile(rf"(?:(?<=[\d%$€£¥])|(?<=USD)|(?<=EUR))/(?=(?:{_EACH[lexicon.code]})\b)"), read
+    return (
+        _each(lexicon),
+        _beside(lexicon),
+        *_money(lexicon),
+        _fraction_of_unit(lexicon),
+        *_units(lexicon),
+        *_ranges(lexicon),
     )
 
 
-def _each_unit(lexicon: Lexicon) -> Rule:
-    """ "$1.99/lb": the unit behind a price."""
-    units = {symbol: one.split(" ", 1)[1] for symbol, (one, _many) in lexicon.units.items() if symbol[0].isalpha()}
-    units |= _SHORT_EACH if lexicon.code == "en" else {}
-    names, number = _alternatives(lexicon.currencies), number_pattern(lexicon)
+def _each(lexicon: Lexicon) -> Rule:
+    """ "$1.99/lb", "4 g/day", "5.5 l/100 km": what stands behind the slash; in front of it is read later."""
+    words = {word: word for word in _EACH[lexicon.code].split("|")} | (_SHORT_EACH if lexicon.code == "en" else {})
+    symbols = {symbol: one.split(" ", 1)[1] for symbol, (one, _many) in lexicon.units.items() if symbol[0].isalpha()}
+    number, units, scales = number_pattern(lexicon), _alternatives(lexicon.units), _alternatives(lexicon.scales)
+    names = _alternatives(lexicon.currencies)
 
-    def read(match: re.Match[str]) -> str:
-        return f"{match[1]} {lexicon.per} {units[match[2]]}"
+    def read(match: re.Match[str]) -> str | None:
+        amount, unit, each = match[1], match["unit"], match["each"]
+        if f"{unit}/{each}" in lexicon.units or (amount.isdigit() and each not in words):
+            return None
+        return f"{amount} {lexicon.per} {words.get(each) or symbols.get(each, each)}"
 
-    price = rf"(?<![\w.,$€£¥₹])((?:{names}) ?{number}|{number} ?(?:{names}))"
-    return Rule(frozenset("/"), re.compile(rf"{price}/({_alternatives(units)})(?![\w/²³])"), read)
+    amount = rf"(?:{names}) ?{number}(?: ?(?:{scales}))?|{number}(?: ?(?:{names}|{scales}|(?P<unit>{units})))?"
+    each = rf"{_alternatives(words)}|{_alternatives(symbols)}|100 ?(?:km|kg|g|ml|mL)"
+    return Rule(frozenset("/"), re.compile(rf"(?<![\w.,$€£¥₹])({amount})/(?P<each>{each})(?![\w/²³])"), read)
+
+
+def _beside(lexicon: Lexicon) -> Rule:
+    """ "72°F / 22°C", "5 ft/1.5 m": the same twice, or two of a kind; a quotient only where its value follows."""
+    amount = rf"{number_pattern(lexicon)} ?(?:{_alternatives(lexicon.units)})"
+
+    def read(match: re.Match[str]) -> str | None:
+        return None if "=" in match.string[match.end() : match.end() + 20] else f"{match[1]}, "
+
+    return Rule(frozenset("/"), re.compile(rf"{STARTS}({amount}) ?/ ?(?=[-−]?{amount}(?![\w²³]))"), read)
+
+
+def _fraction_of_unit(lexicon: Lexicon) -> Rule:
+    """ "3/4 lb", "2½ km": the unit; the fraction is read later."""
+
+    def read(match: re.Match[str]) -> str | None:
+        if match["symbol"] in _GLUED_ONLY_APART and match["gap"] != " ":
+            return None
+        one, many = lexicon.units[match["symbol"]]
+        dot = "." if match["dot"] and not goes_on(match) else ""
+        return f"{match['fraction']} {many if match['whole'] else one.split(' ', 1)[1]}{dot}"
+
+    fraction = rf"(?:(?P<whole>\d{{1,3}})[ -]?)?(?:(?<!\d)\d{{1,2}}/\d{{1,2}}|[{''.join(VULGAR)}])"
+    unit = rf"(?P<gap>[ -]?)(?P<symbol>{_alternatives(lexicon.units)})(?![\w/²³])(?P<dot>\.)?(?!\w)"
+    return Rule(frozenset("/") | frozenset(VULGAR), re.compile(rf"{STARTS}(?P<fraction>{fraction}){unit}"), read)
 
 
 def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -108,7 +136,9 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
-        if symbol in _GLUED_ONLY_APART and gap != " ":
+        if (symbol in _GLUED_ONLY_APART and gap != " ") or (
+            symbol == "in" and gap and not (match[7] and goes_on(match))
+        ):
             return None
         one, many = lexicon.units[symbol]
         minus = f"{lexicon.minus} " if sign else ""

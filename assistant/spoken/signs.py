@@ -8,6 +8,12 @@ from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule
 
 _TIMES = {"en": "times", "de": "mal", "fr": "fois", "es": "veces"}
 _ONCE = {"de": "einmal", "fr": "une fois", "es": "una vez"}
+_BEFORE_AMOUNT = {
+    "en": {">": "more than", "<": "less than", "≥": "at least", "≤": "at most"},
+    "de": {">": "mehr als", "<": "weniger als", "≥": "mindestens", "≤": "höchstens"},
+    "fr": {">": "plus de", "<": "moins de", "≥": "au moins", "≤": "au plus"},
+    "es": {">": "más de", "<": "menos de", "≥": "al menos", "≤": "como máximo"},
+}
 _POWER = {"en": "to the power of", "de": "hoch", "fr": "puissance", "es": "elevado a"}
 _EXPONENTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # Behind "2x" these go on with a formula; any other word is done so many times.
@@ -20,6 +26,19 @@ _OPERATORS = frozenset("=+−*/×÷<>≤≥≈√")
 _VARIABLE = r"[xyzn](?![^\W²³⁰-⁹])"
 _BY = {"en": "by", "de": "mal", "fr": "par", "es": "por"}
 _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
+
+
+def prefixes(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Signs before an amount ("~5 km", "±2 °C", "<5%"): they are read while it is still in figures."""
+    words = {"~": lexicon.about, "≈": lexicon.about, "±": lexicon.signs["±"], **_BEFORE_AMOUNT[lexicon.code]}
+
+    def read(match: re.Match[str]) -> str:
+        return f"{words[match[1]]} "
+
+    return (
+        Rule(frozenset("~≈±"), re.compile(r"(?<![\w~≈±])([~≈±]) ?(?=[$€£]?\d)"), read),
+        Rule(frozenset("<>≤≥"), re.compile(r"(?<![^\s(])([<>≤≥])(?=[$€£]?\d)"), read),
+    )
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -35,12 +54,6 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def minus(match: re.Match[str]) -> str:
         return f"{match[1]} {lexicon.minus} "
-
-    def about(match: re.Match[str]) -> str:
-        return f"{lexicon.about} "
-
-    def plus_minus(match: re.Match[str]) -> str:
-        return f"{lexicon.signs['±']} "
 
     def by(match: re.Match[str]) -> str:
         return f"{side(match[1])} {_BY[code]} {side(match[2])}"
@@ -74,8 +87,6 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             re.compile(rf"(?<=(?<![^\W\d_])[xyzn])({tight})(?=[0-9(]|{_VARIABLE})"),
             sign,
         ),
-        Rule(frozenset("~≈"), re.compile(r"(?<![\w~≈])[~≈] ?(?=[$€£]?\d)"), about),
-        Rule(frozenset("±"), re.compile(r"(?<![\w±])± ?(?=\d)"), plus_minus),
         *_powers(lexicon),
     ]
     if code == "en":

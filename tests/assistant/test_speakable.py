@@ -91,6 +91,7 @@ def stream(text: str, sizes: list[int]) -> str:
         ("a -- b → c", "a — b, c"),
         ("no!!! what?!?! well.... so,, yes", "no! what?! well... so, yes"),
         ("~5 km, ~~old~~", "~5 km, old"),
+        ("~$5, ~€5, ~~$5~~", "~$5, ~€5, $5"),
         ("a • b", "a, b"),
         ("-5 or +3", "-5 or +3"),
         ("one two\r\nthree", "one two three"),
