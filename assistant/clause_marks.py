@@ -90,10 +90,12 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     if not following.isspace() and char not in "，、；：،؛":
         return passed
     rest = text[at + 1 : at + 8].lstrip()
-    return passed if char == "," and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
+    return passed if char in ",:" and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
 
 
 def _joins(text: str, at: int, rest: str) -> bool:
-    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5")."""
-    numbers = text[at - 1].isdigit() and rest[:1].isdigit()
-    return numbers or rest.startswith(NAME_SUFFIXES) or _WEEKDAY.search(text, max(0, at - 7), at) is not None
+    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5"), a colon to a sum ("10 : 2 = 5")."""
+    before = text[at - 1] if text[at] == "," else text[at - 2] * text.startswith(" ", at - 1)
+    if before.isdigit() and rest[:1].isdigit():
+        return True
+    return text[at] == "," and (rest.startswith(NAME_SUFFIXES) or _WEEKDAY.search(text, max(0, at - 7), at) is not None)

@@ -278,6 +278,22 @@ ENGLISH: list[tuple[str, str]] = [
     ("Walk 2½ km with 1/2 lb of beef.", "Walk two and a half kilometers with one half pound of beef."),
     ("He is 6 ft 2 in. tall, 6ft 2in.", "He is six feet two inches tall, six feet two inches."),
     ("Put 5 in the box.", "Put five in the box."),
+    ("Open Settings > Wi-Fi, he / she.", "Open Settings, Wi-Fi, he / she."),
+    ("If Price > Cost, sell.", "If Price is greater than Cost, sell."),
+    ("So v = d / t.", "So v equals d divided by t."),
+    (
+        "It is 5 m x 3 m, 2 x 3 m or 10×15 cm.",
+        "It is five meters by three meters, two by three meters or ten by fifteen centimeters.",
+    ),
+    (
+        "Then 2 x 3 = 6, 2×3=6 and 3 · 4 = 12.",
+        "Then two times three equals six, two times three equals six and three times four equals twelve.",
+    ),
+    ("It is 2×3×4 cm, 2-3x larger.", "It is two by three by four centimeters, two to three times larger."),
+    (
+        "At 1:10 use a 1:10 ratio, a scale of 1:50,000.",
+        "At one ten use a one to ten ratio, a scale of one to fifty thousand.",
+    ),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -352,6 +368,12 @@ GERMAN: list[tuple[str, str]] = [
     (
         "Das sind 1 GB/s, 120 g/km, 8 h/Tag.",
         "Das sind ein Gigabyte pro Sekunde, einhundertzwanzig Gramm pro Kilometer, acht Stunden pro Tag.",
+    ),
+    ("Wähle Einstellungen > Datenschutz.", "Wähle Einstellungen, Datenschutz."),
+    ("Also 10 : 2 = 5 und t = s / v.", "Also zehn geteilt durch zwei gleich fünf und t gleich s geteilt durch v."),
+    (
+        "Es ist 10×15 cm, 2 x 3 m, im Verhältnis 1:10.",
+        "Es ist zehn mal fünfzehn Zentimeter, zwei mal drei Meter, im Verhältnis eins zu zehn.",
     ),
 ]
 

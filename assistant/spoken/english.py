@@ -113,7 +113,8 @@ ENGLISH = Lexicon(
         "million": "million", "billion": "billion", "trillion": "trillion",
     },
     signs={
-        "+": "plus", "=": "equals", "×": "times", "*": "times", "÷": "divided by", "/": "divided by", "−": "minus",
+        "+": "plus", "=": "equals", "×": "times", "*": "times", "·": "times",
+        "÷": "divided by", "/": "divided by", "−": "minus",
         ">": "is greater than", "<": "is less than", "≥": "is at least", ">=": "is at least", "≤": "is at most",
         "<=": "is at most", "≠": "does not equal", "!=": "does not equal", "==": "equals", "≈": "is about",
         "±": "plus or minus", "→": "to", "->": "to",

@@ -75,7 +75,8 @@ FRENCH = Lexicon(
         "millions": "millions", "milliard": "milliard", "milliards": "milliards",
     },
     signs={
-        "+": "plus", "=": "égale", "×": "fois", "*": "fois", "÷": "divisé par", "−": "moins",
+        "+": "plus", "=": "égale", "×": "fois", "*": "fois", "·": "fois",
+        "÷": "divisé par", "/": "divisé par", "−": "moins",
         ">": "supérieur à", "<": "inférieur à", "≥": "supérieur ou égal à", "≤": "inférieur ou égal à",
         "≠": "différent de", "≈": "environ égal à", "±": "plus ou moins", "→": "vers",
     },

@@ -87,7 +87,8 @@ GERMAN = Lexicon(
         "tausend": "tausend", "Millionen": "Millionen", "Milliarden": "Milliarden", "Billionen": "Billionen",
     },
     signs={
-        "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "÷": "geteilt durch", "−": "minus",
+        "+": "plus", "=": "gleich", "×": "mal", "*": "mal", "·": "mal",
+        "÷": "geteilt durch", "/": "geteilt durch", ":": "geteilt durch", "−": "minus",
         ">": "größer als", "<": "kleiner als", "≥": "größer oder gleich", "≤": "kleiner oder gleich",
         "≠": "ungleich", "≈": "ungefähr", "±": "plus minus", "→": "nach",
     },

@@ -61,7 +61,7 @@ def _rules(language: str) -> tuple[Rule, ...]:
         *times.rules(lexicon),
         *codes.rules(lexicon),
         *abbreviations.rules(lexicon),
-        *signs.prefixes(lexicon),
+        *signs.before_amounts(lexicon),
         *quantities.rules(lexicon),
         *signs.rules(lexicon),
         *numbers.rules(lexicon),

@@ -25,19 +25,40 @@ _ADDS = "plus|minus|moins|más|menos|times|mal|fois|por"
 _OPERATORS = frozenset("=+−*/×÷<>≤≥≈√")
 _VARIABLE = r"[xyzn](?![^\W²³⁰-⁹])"
 _BY = {"en": "by", "de": "mal", "fr": "par", "es": "por"}
+_ONLY_OF_FIGURES = frozenset("/:·")
+_FIGURES = frozenset("0123456789()²³xyzn")
+_CONDITION = re.compile(r"\b(?:if|when|where|while|wenn|falls|si)\b", re.IGNORECASE)
 _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
 
 
-def prefixes(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Signs before an amount ("~5 km", "±2 °C", "<5%"): they are read while it is still in figures."""
-    words = {"~": lexicon.about, "≈": lexicon.about, "±": lexicon.signs["±"], **_BEFORE_AMOUNT[lexicon.code]}
+def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Signs at an amount ("~5 km", "±2 °C", "<5%", "10×15 cm"): they are read while it is still in figures."""
+    code, number = lexicon.code, number_pattern(lexicon)
+    words = {"~": lexicon.about, "≈": lexicon.about, "±": lexicon.signs["±"], **_BEFORE_AMOUNT[code]}
+    units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
 
     def read(match: re.Match[str]) -> str:
         return f"{words[match[1]]} "
 
+    def by(match: re.Match[str]) -> str:
+        is_sum = match.string.startswith(("=", " ="), match.end())
+        word = lexicon.signs["×"] if is_sum else _BY[code]
+        pixels = code == "en" and not is_sum and not re.match(rf" ?(?!px)(?:{units})\b", match.string[match.end() :])
+        return f" {word} ".join(side(figures, pixels=pixels) for figures in re.split(" ?[x×] ?", match[0]))
+
+    def side(figures: str, *, pixels: bool) -> str:
+        # "nineteen twenty by ten eighty"
+        return year(int(figures), code) if pixels and len(figures) == 4 and figures.isdigit() else figures
+
+    def apart(match: re.Match[str]) -> str:
+        return f"{match[1]} {_BY[code]} "
+
+    end = r"(?![\w\\]|[.,:/@’']\w|[-–—]\d)"
     return (
         Rule(frozenset("~≈±"), re.compile(r"(?<![\w~≈±])([~≈±]) ?(?=[$€£]?\d)"), read),
         Rule(frozenset("<>≤≥"), re.compile(r"(?<![^\s(])([<>≤≥])(?=[$€£]?\d)"), read),
+        Rule(frozenset("x×"), re.compile(rf"{STARTS}(?<!×)(?:{number})(?:(?:[x×]| x )(?:{number})){{1,2}}{end}"), by),
+        Rule(frozenset("x"), re.compile(rf"{STARTS}({number} ?(?:{units})) x (?=\d)"), apart),
     )
 
 
@@ -49,25 +70,21 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     )
     code, number = lexicon.code, number_pattern(lexicon)
 
-    def sign(match: re.Match[str]) -> str:
-        return f" {lexicon.signs[match[1]]} "
+    def sign(match: re.Match[str]) -> str | None:
+        text, mark = match.string, match[1]
+        figures = text[match.start() - 1] in _FIGURES and text[match.end()] in _FIGURES
+        if mark in _ONLY_OF_FIGURES and not (figures or (mark == "/" and "=" in text)):
+            return None  # "he / she"
+        return f" {lexicon.signs[mark]} "
+
+    def path(match: re.Match[str]) -> str | None:
+        return None if _CONDITION.search(match.string, max(0, match.start() - 40), match.start()) else ", "
 
     def minus(match: re.Match[str]) -> str:
         return f"{match[1]} {lexicon.minus} "
 
-    def by(match: re.Match[str]) -> str:
-        return f"{side(match[1])} {_BY[code]} {side(match[2])}"
-
-    def side(figures: str) -> str:
-        # "nineteen twenty by ten eighty"
-        return (
-            year(int(figures), code)
-            if code == "en" and len(figures) == 4 and figures.isdigit()
-            else say(figures, lexicon)
-        )
-
     def ratio(match: re.Match[str]) -> str:
-        return f"{cardinal(int(match[1]), code)} {_RATIO[code]} {cardinal(int(match[2]), code)}"
+        return f"{cardinal(int(match[1]), code)} {_RATIO[code]} {say(match[2], lexicon)}"
 
     # Of a formula, not of a range or a remark behind a dash: one side has a variable.
     left, right = r"(?<![^\W\d_])[xyzn][²³]?", rf"\d{{0,9}}{_VARIABLE}"
@@ -78,8 +95,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         ),
         Rule(frozenset("-−"), re.compile(r"(?<![\w.,-])(\d{1,9})[-−](?=\d{1,9} ?=)"), minus),
         _multiple(lexicon),
-        Rule(frozenset("x×"), re.compile(rf"{STARTS}({number})[x×]({number}){ENDS}"), by),
-        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,3}}):(\d{{1,3}}){ENDS}"), ratio),
+        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,3}}):({number}){ENDS}"), ratio),
+        Rule(frozenset(">"), re.compile(r"(?<=[^\W\d_]{2}) > (?=[A-ZÄÖÜ][^\W\d_]|i[A-Z])"), path),
         Rule(frozenset("".join(lexicon.signs)), re.compile(rf"(?<=[\w)%²³°½]) ({signs}) (?=[\w(√$€£+−-])"), sign),
         Rule(frozenset("".join(lexicon.signs)), re.compile(rf"(?<=[0-9)²³])({tight})(?=[0-9(])"), sign),
         Rule(
@@ -99,13 +116,17 @@ def _multiple(lexicon: Lexicon) -> Rule:
     code = lexicon.code
     counted = re.compile(rf" (?!(?:{_NOT_TIMES})\b|(?:{_ADDS}) (?:\d|{_VARIABLE}))(?:[aà]\b|[^\W\d_]{{2}})")
 
-    def multiple(match: re.Match[str]) -> str:
+    def multiple(match: re.Match[str]) -> str | None:
+        low, high = match["low"], match["high"]
         behind_sign = match.string[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in _OPERATORS
         if behind_sign or not counted.match(match.string, match.end()):
-            return f"{say(match[1], lexicon)} x"
-        return _ONCE[code] if match[1] == "1" and code in _ONCE else f"{say(match[1], lexicon)} {_TIMES[code]}"
+            return None if low else f"{say(high, lexicon)} x"
+        if low:
+            return f"{say(low, lexicon)} {lexicon.to} {say(high, lexicon)} {_TIMES[code]}"
+        return _ONCE[code] if high == "1" and code in _ONCE else f"{say(high, lexicon)} {_TIMES[code]}"
 
-    pattern = rf"{STARTS}({number_pattern(lexicon)})x(?:(?=[²³⁰-⁹⁻])|{ENDS})"
+    number = number_pattern(lexicon)
+    pattern = rf"{STARTS}(?:(?P<low>{number})x?[-–])?(?P<high>{number})x(?:(?=[²³⁰-⁹⁻])|{ENDS})"
     return Rule(frozenset("x"), re.compile(pattern), multiple)
 
 

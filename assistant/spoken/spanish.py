@@ -73,7 +73,7 @@ SPANISH = Lexicon(
               "págs.": "páginas", "cap.": "capítulo", "fig.": "figura", "art.": "artículo", "vol.": "volumen"},
     scales={"mil": "mil", "millón": "millón", "millones": "millones", "M": "millones"},
     signs={
-        "+": "más", "=": "igual a", "×": "por", "*": "por", "÷": "entre", "−": "menos",
+        "+": "más", "=": "igual a", "×": "por", "*": "por", "·": "por", "÷": "entre", "/": "entre", "−": "menos",
         ">": "mayor que", "<": "menor que", "≥": "mayor o igual que", "≤": "menor o igual que",
         "≠": "distinto de", "≈": "aproximadamente", "±": "más o menos", "→": "a",
     },

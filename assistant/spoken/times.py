@@ -13,6 +13,7 @@ _ZONES = {
 # "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
 _HALVES = {"a": "A.M", "p": "PM"}
 
+_RATIO = re.compile(r"\b(?:ratio|scale|odds|Verhältnis|Maßstab|échelle|rapport|escala)\b", re.IGNORECASE)
 _WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 
@@ -37,13 +38,18 @@ def _clock(hour: int, minute: int, half: str | None) -> str:
     return f"{words} {_HALVES[half.lower()]}" if half else words
 
 
+def _is_ratio(match: re.Match[str]) -> bool:
+    """Whether one is spoken of: "a 1:10 ratio", "im Verhältnis von 1:10"."""
+    return _RATIO.search(match.string, max(0, match.start() - 16), match.end() + 8) is not None
+
+
 def _sane(hour: str, minute: str | None) -> bool:
     return int(hour) <= 24 and (minute is None or int(minute) < 60)
 
 
 def _english() -> tuple[Rule, ...]:
     def single(match: re.Match[str]) -> str | None:
-        if not _sane(match["hour"], match["minute"]):
+        if not _sane(match["hour"], match["minute"]) or _is_ratio(match):
             return None
         words = _clock(int(match["hour"]), int(match["minute"]), match["half"])
         if match["second"]:
@@ -114,7 +120,7 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def read(match: re.Match[str]) -> str | None:
         hour, minute = match[1], match[2]
-        if not _sane(hour, minute):
+        if not _sane(hour, minute) or _is_ratio(match):
             return None
         words = hours(int(hour))
         if minute and int(minute):
