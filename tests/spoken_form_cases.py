@@ -294,6 +294,11 @@ ENGLISH: list[tuple[str, str]] = [
         "At 1:10 use a 1:10 ratio, a scale of 1:50,000.",
         "At one ten use a one to ten ratio, a scale of one to fifty thousand.",
     ),
+    (
+        "Henry VIII's wives saw Super Bowl LVIII, Part C.",
+        "Henry the eighth's wives saw Super Bowl fifty-eight, Part C.",
+    ),
+    ("Incl. tax, max. 5 in Apt. 4.", "Including tax, maximum five in Apartment four."),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -375,6 +380,19 @@ GERMAN: list[tuple[str, str]] = [
         "Es ist 10×15 cm, 2 x 3 m, im Verhältnis 1:10.",
         "Es ist zehn mal fünfzehn Zentimeter, zwei mal drei Meter, im Verhältnis eins zu zehn.",
     ),
+    (
+        "Das dauert 10 min. zu Fuß, mind. 3, min. 5 Stück.",
+        "Das dauert zehn Minuten zu Fuß, mindestens drei, mindestens fünf Stück.",
+    ),
+    (
+        "Evtl. v. a. im 19. Jh., z.B. inkl. MwSt.",
+        "Eventuell vor allem im neunzehnten Jahrhundert, zum Beispiel inklusive Mehrwertsteuer.",
+    ),
+    (
+        "Dr. h. c. Max, geb. 1950, Hauptstr. 12.",
+        "Doktor honoris causa Max, geboren neunzehnhundertfünfzig, Hauptstraße zwölf.",
+    ),
+    ("Das ist die Hauptstr.", "Das ist die Hauptstraße."),
 ]
 
 FRENCH: list[tuple[str, str]] = [

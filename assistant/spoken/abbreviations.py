@@ -1,6 +1,7 @@
 """Abbreviations, letters to spell, Roman numerals."""
 
 import re
+from collections.abc import Mapping
 
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, ordinal
@@ -9,10 +10,10 @@ from assistant.spoken.rule import DIGITS, Rule, goes_on
 # What espeak-ng, and Piper through it, reads as a word (checked by phonemes); "A.W.S" it spells, "A W S" it does not.
 _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
 
-_ROMAN = "XX|XIX|XVIII|XVII|XVI|XV|XIV|XIII|XII|XI|X|IX|VIII|VII|VI|V|IV|III|II|I"
-_ROMAN_VALUES = {name: 20 - index for index, name in enumerate(_ROMAN.split("|"))}
+_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" name parts and sizes as often
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50}
+_AFTER_ROMAN = "(?!\\w|-|['’](?!s\\b))"
 _HOUR_ENDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|teen|ty"
-_CENTURIES = "XXI|" + _ROMAN
 _RULERS = (
     "Henry|Louis|Charles|George|Elizabeth|Edward|Richard|James|William|John|Paul|Benedict|Pius|Napoleon|Philip|"
     "Frederick|Catherine|Nicholas|Alexander|Leo|Francis|Ramses|Mary|Peter|Otto|Wilhelm|Friedrich|Ludwig|Karl|Heinrich|"
@@ -31,17 +32,24 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     found = [*_known(lexicon), *_romans(lexicon)]
     if lexicon.code == "en":
         found += _english()
+    if lexicon.code == "de":
+        found.append(Rule(frozenset("."), re.compile(r"(?<=[a-zäöüß]{2})str\.(?!\w)"), _street))
     return tuple(found)
 
 
+def _street(match: re.Match[str]) -> str:
+    return "straße" if goes_on(match) or re.match(" ?\\d", match.string[match.end() :]) else "straße."
+
+
 def _known(lexicon: Lexicon) -> list[Rule]:
-    inner, closing, numbered = lexicon.abbreviations, lexicon.closing, lexicon.numbered
+    inner, closing, numbered = _spellings(lexicon.abbreviations), _spellings(lexicon.closing), lexicon.numbered
 
     def any_of(names: list[str]) -> str:
         return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
-    def inside(match: re.Match[str]) -> str:
-        return inner[match[0]]
+    def inside(match: re.Match[str]) -> str | None:
+        counted = match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".") in lexicon.units
+        return None if counted else inner[match[0]]  # "10 min." is no minimum
 
     def at_end(match: re.Match[str]) -> str:
         ends = match[0].endswith(".") and not goes_on(match)
@@ -58,11 +66,22 @@ def _known(lexicon: Lexicon) -> list[Rule]:
     ]
 
 
+def _spellings(table: Mapping[str, str]) -> dict[str, str]:
+    """Also without the spaces in them, and with a capital at the head of a sentence."""
+    tight = {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
+    return {name[0].upper() + name[1:]: words[0].upper() + words[1:] for name, words in tight.items()} | tight
+
+
+def _roman(figures: str) -> int:
+    values = [_ROMAN_DIGITS[figure] for figure in figures]
+    return sum(value if value >= after else -value for value, after in zip(values, [*values[1:], 0], strict=True))
+
+
 def _romans(lexicon: Lexicon) -> list[Rule]:
     code = lexicon.code
 
     def ruler(match: re.Match[str]) -> str | None:
-        value = _ROMAN_VALUES[match[2]]
+        value = _roman(match[2])
         if match[2] == "I" and (code != "de") and re.match(r" [a-z]", match.string[match.end() :]):
             return None  # "Henry I think"
         if code == "en":
@@ -76,32 +95,29 @@ def _romans(lexicon: Lexicon) -> list[Rule]:
     def numbered(match: re.Match[str]) -> str | None:
         if match[2] == "I" and re.match(r" [a-z]", match.string[match.end() :]):
             return None
-        return f"{match[1]} {cardinal(_ROMAN_VALUES[match[2]], code)}"
+        return f"{match[1]} {cardinal(_roman(match[2]), code)}"
 
     def century(match: re.Match[str]) -> str:
-        value = 21 if match[2] == "XXI" else _ROMAN_VALUES[match[2]]
+        value = _roman(match[2])
         if code == "fr":
             return ("premier" if value == 1 else ordinal(value, code)) + match[3]
         return f"{match[1]} {ordinal(value, code) if value < 10 else cardinal(value, code)}"
 
     tail = {"de": r"(\.)", "fr": "(er)?"}.get(code, "()")
     found = [
-        Rule(frozenset("IVX"), re.compile(rf"\b({_RULERS}) ({_ROMAN}){tail}(?![\w'’-])"), ruler),
-        Rule(frozenset("IVX"), re.compile(rf"\b({_NUMBERED}) ({_ROMAN})(?![\w'’-])"), numbered),
+        Rule(frozenset("IVX"), re.compile(rf"\b({_RULERS}) ({_ROMAN}){tail}{_AFTER_ROMAN}"), ruler),
+        Rule(frozenset("IVX"), re.compile(rf"\b({_NUMBERED}) ({_ROMAN}){_AFTER_ROMAN}"), numbered),
     ]
     if code == "fr":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b()({_CENTURIES})(?:er|ème|e)( siècles?)"), century))
+        found.append(Rule(frozenset("IVX"), re.compile(rf"\b()({_ROMAN})(?:er|ème|e)( siècles?)"), century))
     if code == "es":
-        found.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({_CENTURIES})()(?!\w)"), century))
+        found.append(Rule(frozenset("IVX"), re.compile(rf"\b([sS]iglo) ({_ROMAN})()(?!\w)"), century))
     return found
 
 
 def _english() -> list[Rule]:
-    def doctor(match: re.Match[str]) -> str:
-        return "Doctor"
-
-    def saint(match: re.Match[str]) -> str:
-        return "Saint"
+    def title(match: re.Match[str]) -> str:
+        return "Doctor" if match[1] else "Saint"
 
     def street(match: re.Match[str]) -> str:
         name = {"St": "Street", "Dr": "Drive", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane"}[
@@ -126,10 +142,8 @@ def _english() -> list[Rule]:
     name = r"\b([A-Z][a-z]{2,20}|\d{1,3}(?:st|nd|rd|th))"
     return [
         Rule(frozenset("."), re.compile(rf"{name} (St|Dr|Ave|Blvd|Rd|Ln)\b(\.)(?! ?[A-Z][a-z])"), street),
-        Rule(frozenset("."), re.compile(r"(?<![\w.])Dr\.(?= ?[A-Z])"), doctor),
-        Rule(frozenset("."), re.compile(r"(?<![\w.])St\.(?= [A-Z])"), saint),
-        Rule(frozenset("A"), re.compile(r"(?<![\w.-])AWS(?![\w-]|\.\w)"), spelled),
-        Rule(frozenset("LIUCVF"), re.compile(rf"(?<![\w.-])(?:{'|'.join(_SPELLED)})(?![\w-]|\.\w)"), spelled),
+        Rule(frozenset("."), re.compile(r"(?<![\w.])(?:(Dr)\.(?= ?[A-Z])|(St)\.(?= [A-Z]))"), title),
+        Rule(frozenset("LIUCVFA"), re.compile(rf"(?<![\w.-])(?:{'|'.join(_SPELLED)})(?![\w-]|\.\w)"), spelled),
         Rule(frozenset("W"), re.compile(r"\b([tT]he) WHO\b(?!\.\w)"), who),
         Rule(frozenset("M"), re.compile(rf"({_HOUR_ENDS}) AM\b"), morning),
         Rule(frozenset("&"), re.compile(r"(?<=[\w.,)]) & (?=\w)"), ampersand),

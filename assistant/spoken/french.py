@@ -63,7 +63,7 @@ FRENCH = Lexicon(
     months=_MONTHS,
     short_months=_SHORT_MONTHS,
     abbreviations={
-        "p. ex.": "par exemple", "p.ex.": "par exemple", "P. ex.": "Par exemple", "c.-à-d.": "c'est-à-dire",
+        "p. ex.": "par exemple", "c.-à-d.": "c'est-à-dire",
         "M.": "Monsieur", "MM.": "Messieurs", "Dr.": "Docteur", "Pr.": "Professeur", "env.": "environ", "vs.": "contre",
         "cf.": "confer", "av. J.-C.": "avant Jésus-Christ", "apr. J.-C.": "après Jésus-Christ",
     },

@@ -63,11 +63,11 @@ SPANISH = Lexicon(
     months=_MONTHS,
     short_months=_SHORT_MONTHS,
     abbreviations={
-        "p. ej.": "por ejemplo", "p.ej.": "por ejemplo", "P. ej.": "Por ejemplo", "Sr.": "Señor", "Sra.": "Señora",
+        "p. ej.": "por ejemplo", "Sr.": "Señor", "Sra.": "Señora",
         "Srta.": "Señorita", "Dr.": "Doctor", "Dra.": "Doctora", "Prof.": "Profesor", "aprox.": "aproximadamente",
         "Avda.": "Avenida", "Av.": "Avenida", "Ud.": "usted", "Uds.": "ustedes", "vs.": "contra",
     },
-    closing={"etc.": "etcétera", "EE. UU.": "Estados Unidos", "EE.UU.": "Estados Unidos", "a. C.": "antes de Cristo",
+    closing={"etc.": "etcétera", "EE. UU.": "Estados Unidos", "a. C.": "antes de Cristo",
              "d. C.": "después de Cristo"},
     numbered={"núm.": "número", "n.º": "número", "N.º": "número", "nº": "número", "Nº": "número", "pág.": "página",
               "págs.": "páginas", "cap.": "capítulo", "fig.": "figura", "art.": "artículo", "vol.": "volumen"},
