@@ -299,6 +299,15 @@ ENGLISH: list[tuple[str, str]] = [
         "Henry the eighth's wives saw Super Bowl fifty-eight, Part C.",
     ),
     ("Incl. tax, max. 5 in Apt. 4.", "Including tax, maximum five in Apartment four."),
+    (
+        "On 12/25 or 11/20, on 9/11, Mon.–Fri. at 8.",
+        "On December twenty-fifth or 11/20, on nine eleven, Monday to Friday at eight.",
+    ),
+    ("Bake for 1 hr. 15 min. at most.", "Bake for one hour fifteen minutes at most."),
+    (
+        "It has 8.2bn people on 2024/01/02.",
+        "It has eight point two billion people on January second, twenty twenty-four.",
+    ),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -393,6 +402,21 @@ GERMAN: list[tuple[str, str]] = [
         "Doktor honoris causa Max, geboren neunzehnhundertfünfzig, Hauptstraße zwölf.",
     ),
     ("Das ist die Hauptstr.", "Das ist die Hauptstraße."),
+    (
+        "Es sind 83,2 Mio. Leute, 1,5 Mrd. Euro.",
+        "Es sind dreiundachtzig Komma zwei Millionen Leute, eins Komma fünf Milliarden Euro.",
+    ),
+    ("Für 1 Mio. €, 3–5 Mio. Euro, 5,- €.", "Für eine Million Euro, drei bis fünf Millionen Euro, fünf Euro."),
+    ("Er hat 2 Mrd.", "Er hat zwei Milliarden."),
+    ("Nimm 1½ Tassen, 2/5, 3/8, 1/3.", "Nimm eineinhalb Tassen, zwei Fünftel, drei Achtel, ein Drittel."),
+    ("In den 1920er Jahren und den 90ern.", "In den neunzehnhundertzwanziger Jahren und den 90ern."),
+    (
+        "Mo.–Fr. 9–17 Uhr, Sa. 10.30–14 Uhr.",
+        "Montag bis Freitag neun bis siebzehn Uhr, Samstag zehn Uhr dreißig bis vierzehn Uhr.",
+    ),
+    ("Es ist 14:00–15:30 oder 19.30 h.", "Es ist vierzehn bis fünfzehn Uhr dreißig oder neunzehn Uhr dreißig."),
+    ("Vom 1.5. bis 3.5. ist zu, ab 1.1. nicht.", "Vom ersten Mai bis dritten Mai ist zu, ab ersten Januar nicht."),
+    ("Am Fr., 27.11., um 8.", "Am Freitag, siebenundzwanzigsten November, um acht."),
 ]
 
 FRENCH: list[tuple[str, str]] = [
@@ -438,6 +462,7 @@ FRENCH: list[tuple[str, str]] = [
     ("Faites 2 000-3 000 pas.", "Faites deux mille à trois mille pas."),
     ("Attendez 21 min.", "Attendez vingt et une minutes."),
     ("Il y en a 10⁶ ou 10⁻³.", "Il y en a dix puissance six ou dix puissance moins trois."),
+    ("Il en reste 2/5, ou 3/4.", "Il en reste deux cinquièmes, ou trois quarts."),
 ]
 
 SPANISH: list[tuple[str, str]] = [
@@ -495,4 +520,5 @@ SPANISH: list[tuple[str, str]] = [
     ("Son 21,1 metros, un 21 %.", "Son veintiuno coma uno metros, un veintiuno por ciento."),
     ("Hay 10⁶ o 10⁻³.", "Hay diez elevado a seis o diez elevado a menos tres."),
     ("Hay fruta, p. ej. peras.", "Hay fruta, por ejemplo peras."),
+    ("Quedan 2/5, 1/3 y 3/4.", "Quedan dos quintos, un tercio y tres cuartos."),
 ]

@@ -38,7 +38,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _street(match: re.Match[str]) -> str:
-    return "straße" if goes_on(match) or re.match(" ?\\d", match.string[match.end() :]) else "straße."
+    return "straße" if goes_on(match) else "straße."
 
 
 def _known(lexicon: Lexicon) -> list[Rule]:

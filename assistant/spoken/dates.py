@@ -12,6 +12,10 @@ _WEEKDAYS = {
     "Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday",
     "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday",
 }  # fmt: skip
+_TAGE = {
+    "Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag", "Sa": "Samstag",
+    "So": "Sonntag",
+}  # fmt: skip
 _BEFORE_DECADE = frozenset("the his her their my your our in early late mid low high upper lower".split())
 _DECADES = {
     10: "tens", 20: "twenties", 30: "thirties", 40: "forties", 50: "fifties", 60: "sixties", 70: "seventies",
@@ -46,31 +50,51 @@ def _english(day: int, month: str, lexicon: Lexicon, before: str) -> str:
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Dates in figures, dates with a month's name, ordinals, decades."""
-    return (*_in_figures(lexicon), *_with_name(lexicon), *_ordinals(lexicon))
+    return (*_weekdays(lexicon), *_in_figures(lexicon), *_with_name(lexicon), *_ordinals(lexicon))
+
+
+def _weekdays(lexicon: Lexicon) -> list[Rule]:
+    """ "Mon-Fri", and in German, where it stands before hours and dates, "Sa. 10-14 Uhr"."""
+    days = {"en": _WEEKDAYS, "de": _TAGE}.get(lexicon.code)
+    if days is None:
+        return []
+    names = "|".join(sorted(days, key=len, reverse=True))
+
+    def span(match: re.Match[str]) -> str:
+        return f"{days[match[1]]} {lexicon.to} {days[match[2]]}" + ("" if goes_on(match) else match[3])
+
+    def single(match: re.Match[str]) -> str:
+        return days[match[1]]
+
+    found = [Rule(frozenset("-–"), re.compile(rf"\b({names})\.?[-–]({names})\b(\.?)(?!\w)"), span)]
+    if lexicon.code == "de":
+        found.append(Rule(DIGITS, re.compile(rf"\b({names})\.(?=,? \d)"), single))
+    return found
 
 
 def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     def iso(match: re.Match[str]) -> str | None:
-        words = say_date(int(match[3]), int(match[2]), int(match[1]), lexicon, _article(match))
-        return words + (" at " if lexicon.code == "en" else ", ") if words and match[4] else words
+        words = say_date(int(match[4]), int(match[3]), int(match[1]), lexicon, _article(match))
+        return words + (" at " if lexicon.code == "en" else ", ") if words and match[5] else words
 
     def figures(match: re.Match[str]) -> str | None:
-        first, second = int(match[1]), int(match[3])
-        whole_year = int(match[4]) if match[4] else None
-        if whole_year is None:
-            return None
-        if match[4] and len(match[4]) == 2:
+        first, second, whole_year = int(match[1]), int(match[3]), int(match[4])
+        if len(match[4]) == 2:
             whole_year += 2000 if whole_year < 70 else 1900
         day, month = (first, second) if lexicon.day_first or match[2] == "." else (second, first)
         if month > 12:
             day, month = month, day
         return say_date(day, month, whole_year, lexicon, _article(match))
 
+    def on_day(match: re.Match[str]) -> str | None:
+        month, day = (int(match[2]), int(match[1])) if lexicon.day_first else (int(match[1]), int(match[2]))
+        return say_date(day, month, None, lexicon)
+
     def german(match: re.Match[str]) -> str | None:
         return say_date(int(match[1]), int(match[2]), None, lexicon, _article(match))
 
     found = [
-        Rule(frozenset("-"), re.compile(rf"{STARTS}(\d{{4}})-(\d\d)-(\d\d)(?:(T)(?=\d\d:)|{ENDS})"), iso),
+        Rule(frozenset("-/"), re.compile(rf"{STARTS}(\d{{4}})([-/])(\d\d)\2(\d\d)(?:(T)(?=\d\d:)|{ENDS})"), iso),
         Rule(
             frozenset("/.-"),
             re.compile(rf"{STARTS}(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}}|(?<=/)\d\d){ENDS}"),
@@ -78,8 +102,10 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
         ),
     ]
     if lexicon.code == "de":
-        short = r"(?<=[mrn] )(\d{1,2})\.(\d{1,2})\.(?!\d)"
+        short = rf"(?:(?<=[mrn] )|{STARTS}(?=[\d.]{{4,6}}(?:[,)]| [a-zäöü])))(\d{{1,2}})\.(\d{{1,2}})\.(?!\d)"
         found.append(Rule(frozenset("."), re.compile(short), german))
+    if lexicon.code == "en":
+        found.append(Rule(frozenset("/"), re.compile(rf"(?<=\b[oO]n )(?!9/11)(\d{{1,2}})/(\d{{1,2}}){ENDS}"), on_day))
     return tuple(found)
 
 
@@ -179,7 +205,8 @@ def _month_first(lexicon: Lexicon, names: str, weekdays: str) -> list[Rule]:
 
 def _ordinals(lexicon: Lexicon) -> tuple[Rule, ...]:
     if lexicon.code == "de":
-        return german_ordinals.rules()
+        tens = Rule(DIGITS, re.compile(rf"{STARTS}(\d0|[12]\d\d0)er(?!\w)"), _german_decade)
+        return (*german_ordinals.rules(), tens)
     if lexicon.code == "fr":
         return (Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,4}})(ers?|re|ère|ème|e)s?{ENDS}"), _french_ordinal),)
     if lexicon.code == "es":
@@ -207,6 +234,10 @@ def _decade(match: re.Match[str]) -> str | None:
     if century is None:
         return None
     return "two thousands" if century == 20 else f"{cardinal(century, 'en')} hundreds"
+
+
+def _german_decade(match: re.Match[str]) -> str:
+    return (cardinal if len(match[1]) < 3 else year)(int(match[1]), "de") + "er"
 
 
 def _french_ordinal(match: re.Match[str]) -> str:

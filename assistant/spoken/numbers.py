@@ -26,18 +26,17 @@ _SPANISH_FEMININE = re.compile(
     r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
 )
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
-_DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
+_DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100))
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 VULGAR = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
     "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
 }  # fmt: skip
 _FRACTIONS = {
-    "de": {(1, 2): "ein halb", (1, 3): "ein Drittel", (2, 3): "zwei Drittel", (1, 4): "ein Viertel",
-           (3, 4): "drei Viertel"},
+    "de": {(1, 2): "ein halb"},
     "fr": {(1, 2): "un demi", (1, 3): "un tiers", (2, 3): "deux tiers", (1, 4): "un quart", (3, 4): "trois quarts"},
-    "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios", (1, 4): "un cuarto", (3, 4): "tres cuartos"},
-}  # fmt: skip
+    "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios"},
+}
 _HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
 
 
@@ -117,9 +116,18 @@ def counted(figures: str, one: str, lexicon: Lexicon) -> str:
 def fraction(over: int, under: int, code: str) -> str | None:
     """ "three quarters", or None where the language has no short name for it here."""
     if code != "en":
-        return _FRACTIONS[code].get((over, under))
+        return _FRACTIONS[code].get((over, under)) or _with_ordinal(over, under, code)
     one, many = _PARTS.get(under, (ordinal(under, code), ordinal(under, code) + "s"))
     return f"{cardinal(over, code)} {one if over == 1 else many}"
+
+
+def _with_ordinal(over: int, under: int, code: str) -> str | None:
+    """ "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
+    if under == 2 or (code == "es" and under > 10):
+        return None
+    part = ordinal(under, code)
+    name = f"{part.capitalize()}l" if code == "de" else part + "s" * (over > 1)
+    return f"{'ein' if code == 'de' else 'un'} {name}" if over == 1 else f"{cardinal(over, code)} {name}"
 
 
 def bends_with_noun(match: re.Match[str], code: str) -> bool:
@@ -140,8 +148,9 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         if part is None or not match[1]:
             return part
         if under == 2:
-            joint = "" if code == "de" else " "
-            return cardinal(int(match[1]), code) + joint + _HALF_BEHIND[code]
+            if code == "de":
+                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_BEHIND[code]
+            return f"{cardinal(int(match[1]), code)} {_HALF_BEHIND[code]}"
         return (
             cardinal(int(match[1]), code)
             + f" {lexicon.conjunction} "

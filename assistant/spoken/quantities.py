@@ -10,6 +10,10 @@ from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_befo
 _GLUED_ONLY_APART = frozenset("s t h N".split())  # "1990s", "5h": a unit only behind a space
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
+_ONE_OF = {
+    "tausend": "eintausend", "Millionen": "eine Million", "Milliarden": "eine Milliarde", "millions": "un million",
+    "milliards": "un milliard", "millones": "un millón",
+}  # fmt: skip
 _SHORT_EACH = {"mo": "month", "yr": "year", "wk": "week"}
 _EACH = {
     "en": "second|minute|hour|day|night|week|month|year|person|user|item|seat|head|mile|pound|gallon",
@@ -29,6 +33,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         _each(lexicon),
         _beside(lexicon),
         *_money(lexicon),
+        *_scaled_count(lexicon),
         _fraction_of_unit(lexicon),
         *_units(lexicon),
         *_ranges(lexicon),
@@ -92,9 +97,8 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
         return (f"{lexicon.minus} " if sign else "") + words
 
     before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}{ENDS}"
-    behind = (
-        rf"{STARTS}([-−])?()({number})(?:\s?[–—-]\s?({number}))?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{names})(?!\w)"
-    )
+    rest = rf"(?:\s?[–—-]\s?({number})|,[-–—])?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{names})(?!\w)"  # "5,- €"
+    behind = rf"{STARTS}([-−])?()({number}){rest}"
     return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(behind), read))
 
 
@@ -125,8 +129,28 @@ def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, sc
 
 def _scaled(lexicon: Lexicon, low: str, scale: str, many: str) -> str:
     of = " de" if lexicon.code in ("fr", "es") and lexicon.scales[scale] not in ("mille", "mil") else ""
-    words = f"{counted(low, 'un', lexicon)} {lexicon.scales[scale]}{of} {many}"
+    words = f"{_scaled_words(lexicon, low, scale)}{of} {many}"
     return words.replace(" de euros", " d'euros") if lexicon.code == "fr" else words
+
+
+def _scaled_words(lexicon: Lexicon, low: str, scale: str) -> str:
+    one = _ONE_OF.get(lexicon.scales[scale]) if low == "1" else None
+    return one or f"{counted(low, 'un', lexicon)} {lexicon.scales[scale]}"
+
+
+def _scaled_count(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """ "3,5 Mio. Einwohner": what is counted in abbreviated millions and is no money."""
+    scales = [scale for scale, words in lexicon.scales.items() if scale != words and len(scale) > 1]
+    number = number_pattern(lexicon)
+
+    def read(match: re.Match[str]) -> str:
+        low, high, scale = match[1], match[2], match[3]
+        words = _scaled_words(lexicon, high or low, scale)
+        dot = "." if scale.endswith(".") and not match.string[match.end() :].strip() else ""
+        return (f"{say(low, lexicon)} {lexicon.to} " if high else "") + words + dot
+
+    pattern = rf"{STARTS}({number})(?:[–-]({number}))? ?({_alternatives(scales)})(?!\w)"
+    return (Rule(DIGITS, re.compile(pattern), read),) if scales else ()
 
 
 def _units(lexicon: Lexicon) -> tuple[Rule, ...]:

@@ -129,12 +129,20 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{words} horas"
         return words
 
+    def begin(match: re.Match[str]) -> str | None:
+        words = read(match)
+        return (
+            f"{words if match[2] and int(match[2]) else cardinal(int(match[1]), code)} {lexicon.to} " if words else None
+        )
+
     after = r"(?![\w:]|[.-]\d)"
+    then = r" ?[-–—] ?(?=\d{1,2}:\d\d(?!\d)" + (r"|\d{1,2}(?:\.\d\d)? Uhr\b)" if code == "de" else ")")
     found = [
-        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b)?{after}"), read)
+        Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:[.:](\d\d))?{then}"), begin),
+        Rule(frozenset(":"), re.compile(rf"{STARTS}(\d{{1,2}}):(\d\d)(?: (?:Uhr|h|heures|horas)\b)?{after}"), read),
     ]
     if code == "de":
-        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? Uhr\b"), read))
+        found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}})(?:\.(\d\d))? (?:Uhr|(?<=\.\d\d )h)\b"), read))
     if code == "fr":
         found.append(Rule(DIGITS, re.compile(rf"{STARTS}(\d{{1,2}}) ?h ?(\d\d)?{ENDS}"), read))
     return tuple(found)
