@@ -15,7 +15,7 @@ from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
 _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
 _LATE_WORDS = 7
 _NEW_CLAUSE_WORDS = 6
-_WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|Sun\.)\Z")
+_WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
@@ -90,11 +90,11 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     if not following.isspace() and char not in "，、；：،؛":
         return passed
     rest = text[at + 1 : at + 8].lstrip()
-    return passed if char in ",:" and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
+    return passed if char in ",:·" and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
 
 
 def _joins(text: str, at: int, rest: str) -> bool:
-    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5"), a colon to a sum ("10 : 2 = 5")."""
+    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5"), other marks to a sum ("10 : 2 = 5")."""
     before = text[at - 1] if text[at] == "," else text[at - 2] * text.startswith(" ", at - 1)
     if before.isdigit() and rest[:1].isdigit():
         return True

@@ -116,6 +116,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("Il dit « Non. » Puis rien.", ["Il dit « Non. » Puis rien."]),
     ('It is 5" wide. And tall.', ['It is 5" wide.', "And tall."]),
     # First clauses
+    ("Es gilt ja hier 3 · 4 = 12 so. Gut.", ["Es gilt ja hier 3 · 4 = 12 so.", "Gut."]),
+    ("Es läuft am Fr., 27.11., um acht. Gut.", ["Es läuft am Fr., 27.11.,~", "um acht.", "Gut."]),
     ("Es gilt ja 10 : 2 = 5 hier. Gut.", ["Es gilt ja 10 : 2 = 5 hier.", "Gut."]),
     ("Sure, here is what I found about it. Good.", ["Sure, here is what I found about it.", "Good."]),
     ("In the morning, it is cold. Later, it is warm.", ["In the morning,~", "it is cold.", "Later, it is warm."]),

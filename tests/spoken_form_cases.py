@@ -308,6 +308,9 @@ ENGLISH: list[tuple[str, str]] = [
         "It has 8.2bn people on 2024/01/02.",
         "It has eight point two billion people on January second, twenty twenty-four.",
     ),
+    ("So c ≈ 3 × 10, √2 ≈ 1.4, (≈ 5).", "So c is about three times ten, √two is about one point four, (about five)."),
+    ("So 2×3×4 is 5 mi. (8 km).", "So two times three times four is five miles (eight kilometers)."),
+    ("In Springfield, IL 62704.", "In Springfield, IL six two seven zero four."),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -402,6 +405,7 @@ GERMAN: list[tuple[str, str]] = [
         "Doktor honoris causa Max, geboren neunzehnhundertfünfzig, Hauptstraße zwölf.",
     ),
     ("Das ist die Hauptstr.", "Das ist die Hauptstraße."),
+    ("Es sind ca. 10 Min. zu Fuß.", "Es sind circa zehn Minuten zu Fuß."),
     (
         "Es sind 83,2 Mio. Leute, 1,5 Mrd. Euro.",
         "Es sind dreiundachtzig Komma zwei Millionen Leute, eins Komma fünf Milliarden Euro.",
@@ -417,6 +421,7 @@ GERMAN: list[tuple[str, str]] = [
     ("Es ist 14:00–15:30 oder 19.30 h.", "Es ist vierzehn bis fünfzehn Uhr dreißig oder neunzehn Uhr dreißig."),
     ("Vom 1.5. bis 3.5. ist zu, ab 1.1. nicht.", "Vom ersten Mai bis dritten Mai ist zu, ab ersten Januar nicht."),
     ("Am Fr., 27.11., um 8.", "Am Freitag, siebenundzwanzigsten November, um acht."),
+    ("In der Hauptstr. 12, 10115 Berlin.", "In der Hauptstraße zwölf, eins null eins eins fünf Berlin."),
 ]
 
 FRENCH: list[tuple[str, str]] = [

@@ -48,7 +48,9 @@ def _known(lexicon: Lexicon) -> list[Rule]:
         return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
 
     def inside(match: re.Match[str]) -> str | None:
-        counted = match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".") in lexicon.units
+        counted = (
+            match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".").lower() in lexicon.units
+        )
         return None if counted else inner[match[0]]  # "10 min." is no minimum
 
     def at_end(match: re.Match[str]) -> str:

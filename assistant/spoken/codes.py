@@ -119,8 +119,10 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
         area = r"(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])"
         found.append(Rule(DIGITS, re.compile(rf"{start}{area}\d{{3}}[ .-]\d{{4}}{end}"), grouped))
         found.append(Rule(frozenset("-"), re.compile(rf"{start}\d{{3}}-\d{{4}}{end}"), grouped))
+        found.append(Rule(DIGITS, re.compile(rf"(?<=, [A-Z]{{2}} )\d{{5}}(?:-\d{{4}})?{end}"), grouped))
         found.append(Rule(DIGITS, re.compile(rf"{start}0\d{{2,4}} \d{{3,4}} ?\d{{3,4}}{end}"), grouped))
     if code == "de":
+        found.append(Rule(DIGITS, re.compile(r"(?<=\d, )\d{5}(?= [A-ZÄÖÜ])"), grouped))
         found.append(
             Rule(
                 DIGITS,

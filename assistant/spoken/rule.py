@@ -35,9 +35,9 @@ class Rule:
 
 
 def goes_on(match: re.Match[str]) -> bool:
-    """Whether a small letter or a digit follows: the dot at the end of the match ends no sentence."""
+    """Whether a small letter, a digit or a bracket follows: the dot at the end of the match ends no sentence."""
     following = match.string[match.end() : match.end() + 2].lstrip(" ")[:1]
-    return following.islower() or following.isdigit() or following in tuple(",;:)")
+    return following.islower() or following.isdigit() or following in tuple(",;:()")
 
 
 def word_before(match: re.Match[str]) -> str:

@@ -41,9 +41,10 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
         return f"{words[match[1]]} "
 
     def by(match: re.Match[str]) -> str:
-        is_sum = match.string.startswith(("=", " ="), match.end())
+        counted = re.match(rf" ?(?!px)(?:{units})\b", match.string[match.end() :])
+        is_sum = match.string.startswith(("=", " ="), match.end()) or (match[0].count("×") > 1 and not counted)
         word = lexicon.signs["×"] if is_sum else _BY[code]
-        pixels = code == "en" and not is_sum and not re.match(rf" ?(?!px)(?:{units})\b", match.string[match.end() :])
+        pixels = code == "en" and not is_sum and not counted
         return f" {word} ".join(side(figures, pixels=pixels) for figures in re.split(" ?[x×] ?", match[0]))
 
     def side(figures: str, *, pixels: bool) -> str:
@@ -55,7 +56,12 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     end = r"(?![\w\\]|[.,:/@’']\w|[-–—]\d)"
     return (
-        Rule(frozenset("~≈±"), re.compile(r"(?<![\w~≈±])([~≈±]) ?(?=[$€£]?\d)"), read),
+        # "c ≈ 3" and "5 ± 2" have operands on both sides.
+        Rule(
+            frozenset("~≈±"),
+            re.compile(r"(?<![\w~≈±])([~≈±])(?:(?<![\d)°] .)(?<!\b\w .) )?(?=[$€£]?\d)"),
+            read,
+        ),
         Rule(frozenset("<>≤≥"), re.compile(r"(?<![^\s(])([<>≤≥])(?=[$€£]?\d)"), read),
         Rule(frozenset("x×"), re.compile(rf"{STARTS}(?<!×)(?:{number})(?:(?:[x×]| x )(?:{number})){{1,2}}{end}"), by),
         Rule(frozenset("x"), re.compile(rf"{STARTS}({number} ?(?:{units})) x (?=\d)"), apart),
