@@ -311,6 +311,11 @@ ENGLISH: list[tuple[str, str]] = [
     ("So c ≈ 3 × 10, √2 ≈ 1.4, (≈ 5).", "So c is about three times ten, √two is about one point four, (about five)."),
     ("So 2×3×4 is 5 mi. (8 km).", "So two times three times four is five miles (eight kilometers)."),
     ("In Springfield, IL 62704.", "In Springfield, IL six two seven zero four."),
+    (
+        "It is 3×10 to the power of 8 (≥ $5), (+12%) or +3 °C.",
+        "It is three times ten to the power of eight (at least five "
+        "dollars), (plus twelve percent) or plus three degrees Celsius.",
+    ),
 ]
 
 GERMAN: list[tuple[str, str]] = [

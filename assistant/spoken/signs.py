@@ -34,7 +34,13 @@ _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
 def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Signs at an amount ("~5 km", "±2 °C", "<5%", "10×15 cm"): they are read while it is still in figures."""
     code, number = lexicon.code, number_pattern(lexicon)
-    words = {"~": lexicon.about, "≈": lexicon.about, "±": lexicon.signs["±"], **_BEFORE_AMOUNT[code]}
+    words = {
+        "~": lexicon.about,
+        "≈": lexicon.about,
+        "±": lexicon.signs["±"],
+        "+": lexicon.signs["+"],
+        **_BEFORE_AMOUNT[code],
+    }
     units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
 
     def read(match: re.Match[str]) -> str:
@@ -42,7 +48,9 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def by(match: re.Match[str]) -> str:
         counted = re.match(rf" ?(?!px)(?:{units})\b", match.string[match.end() :])
-        is_sum = match.string.startswith(("=", " ="), match.end()) or (match[0].count("×") > 1 and not counted)
+        is_sum = match.string.startswith(("=", " =", " to the power"), match.end()) or (
+            match[0].count("×") > 1 and not counted
+        )
         word = lexicon.signs["×"] if is_sum else _BY[code]
         pixels = code == "en" and not is_sum and not counted
         return f" {word} ".join(side(figures, pixels=pixels) for figures in re.split(" ?[x×] ?", match[0]))
@@ -62,7 +70,7 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
             re.compile(r"(?<![\w~≈±])([~≈±])(?:(?<![\d)°] .)(?<!\b\w .) )?(?=[$€£]?\d)"),
             read,
         ),
-        Rule(frozenset("<>≤≥"), re.compile(r"(?<![^\s(])([<>≤≥])(?=[$€£]?\d)"), read),
+        Rule(frozenset("<>≤≥+"), re.compile(r"(?<![^\s(])([<>≤≥+])(?:(?<![^(].) )?(?=[$€£]?\d)"), read),
         Rule(frozenset("x×"), re.compile(rf"{STARTS}(?<!×)(?:{number})(?:(?:[x×]| x )(?:{number})){{1,2}}{end}"), by),
         Rule(frozenset("x"), re.compile(rf"{STARTS}({number} ?(?:{units})) x (?=\d)"), apart),
     )
