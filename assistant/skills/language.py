@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import yaml
 
-from assistant.skills.measures import Dimension, Unit, digits_after_point
+from assistant.skills.measures import Dimension, Unit
 from assistant.skills.numerals import Numerals
 from assistant.skills.unit_names import UnitName, load_unit_names
 
 LANGUAGES = ("en", "de", "fr", "es")
 """Each has a folder of that name in this package."""
+_SIGNIFICANT_DIGITS = 4
 # The same in C, where PyYAML was built with it: reading the files of a language takes a tenth of the time.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -50,7 +51,9 @@ class Quantity:
     @property
     def decimals(self) -> int:
         """Digits to say after the point: four significant ones, but nothing is rounded before it."""
-        return digits_after_point(self.value)
+        return next(
+            (_SIGNIFICANT_DIGITS - whole for whole in range(_SIGNIFICANT_DIGITS) if abs(self.value) < 10**whole), 0
+        )
 
     @property
     def is_half(self) -> bool:

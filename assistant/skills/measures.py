@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-_DIGITS = 4
-
 
 class Dimension(Enum):
     """What a unit measures; the value is the name of the answer that calls it by name."""
@@ -50,11 +48,6 @@ def convert(value: Fraction, source: Unit, target: Unit) -> Fraction:
     if source.dimension is not target.dimension:
         raise ValueError(f"{source.many} and {target.many} measure different things")
     return (value * source.factor + source.offset - target.offset) / target.factor
-
-
-def digits_after_point(value: Fraction) -> int:
-    """Digits to say of a result after its point, so that it has four significant ones."""
-    return next((_DIGITS - before_point for before_point in range(_DIGITS) if abs(value) < 10**before_point), 0)
 
 
 def _unit(dimension: Dimension, names: str, factor: str | Fraction, *also: str) -> Unit:

@@ -3,12 +3,12 @@
 from datetime import date, datetime, time
 from fractions import Fraction
 
-from num2words import num2words
-
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import DayName, Phrases, Quantity
 from assistant.skills.measures import Dimension
 from assistant.skills.say import NumberWords, say_number
+from assistant.spoken.numbers import cardinal, ordinal
+from assistant.spoken.numbers import year as say_year
 
 _WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
 _MONTHS = tuple("January February March April May June July August September October November December".split())
@@ -16,8 +16,7 @@ _LENGTHS = {3600: "hour", 60: "minute", 1: "second"}
 
 
 def _words(value: int) -> str:
-    # The commas num2words sets between thousands would be heard as pauses.
-    return str(num2words(value)).replace(",", "")
+    return cardinal(value, "en")
 
 
 _NUMBERS = NumberWords(
@@ -105,7 +104,7 @@ class English(Phrases):
 
     def year(self, year: int) -> str:
         """ "twenty twenty-six"."""
-        return str(num2words(year, to="year"))
+        return say_year(year, "en")
 
     def month(self, month: int) -> str:
         """ "November"."""
@@ -160,7 +159,7 @@ def _plural(count: int, unit: str) -> str:
 
 
 def _day_of_month(month: int, day: int) -> str:
-    return f"{_MONTHS[month - 1]} {num2words(day, to='ordinal')}"
+    return f"{_MONTHS[month - 1]} {ordinal(day, 'en')}"
 
 
 def _before_timer(seconds: float) -> str:
