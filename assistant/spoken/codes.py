@@ -1,7 +1,6 @@
 """Figures that are said one by one or part by part: telephone, IP address, version, code, coordinates."""
 
 import re
-from collections.abc import Callable
 
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, digits, say
@@ -67,7 +66,12 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
             address,
         ),
         Rule(DIGITS, re.compile(rf"(?<![\w.@-])([vV])(\d{{1,4}}(?:\.\d{{1,6}}){{0,4}}){ENDS}"), version),
-        Rule(frozenset("."), re.compile(rf"{STARTS}()(\d{{1,4}}(?:\.\d{{1,6}}){{2,4}}){ENDS}"), _not_grouped(version)),
+        # 1.234.567 is a number where thousands are grouped with dots.
+        Rule(
+            frozenset("."),
+            re.compile(rf"{STARTS}()(?!\d{{1,3}}(?:\.\d{{3}}){{2,4}}{ENDS})(\d{{1,4}}(?:\.\d{{1,6}}){{2,4}}){ENDS}"),
+            version,
+        ),
         Rule(frozenset("."), re.compile(rf"\b({_PRODUCTS}|{kinds}) (\d{{1,4}}\.\d{{1,4}}){ENDS}"), product),
     ]
     if lexicon.decimal == ",":
@@ -75,23 +79,11 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def _not_grouped(read: Callable[[re.Match[str]], str | None]) -> Callable[[re.Match[str]], str | None]:
-    """A reader that leaves 1.234.567 to the numbers of languages that group with dots."""
-
-    def guarded(match: re.Match[str]) -> str | None:
-        head, *groups = match[2].split(".")
-        grouped = len(head) <= 3 and all(len(group) == 3 for group in groups)
-        return None if grouped else read(match)
-
-    return guarded
-
-
 def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
     code = lexicon.code
 
-    def international(match: re.Match[str]) -> str | None:
-        plus = {"en": "plus", "de": "plus", "fr": "plus", "es": "más"}[code]
-        return f"{plus} {digits(match[1], code)}"
+    def international(match: re.Match[str]) -> str:
+        return f"{lexicon.signs['+']} {digits(match[1], code)}"
 
     def grouped(match: re.Match[str]) -> str:
         return digits(match[0], code)

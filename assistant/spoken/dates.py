@@ -139,14 +139,9 @@ def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
         if words is None:
             return None
         if high:
-            day = (
-                cardinal(int(high), lexicon.code) if lexicon.code in ("fr", "es") else ordinal(int(high), lexicon.code)
-            )
-            later = german_ordinal(int(high), before) if lexicon.code == "de" else day
-            first = words.split(" de " if lexicon.code == "es" else " ")[0]
-            if lexicon.code == "en":
-                first = words.split(" of ")[0]
-                return f"{first} {lexicon.to} {later} {words[len(first) + 1 :]}"
+            say = cardinal if lexicon.code in ("fr", "es") else ordinal
+            later = german_ordinal(int(high), before) if lexicon.code == "de" else say(int(high), lexicon.code)
+            first = words.split({"es": " de ", "en": " of "}.get(lexicon.code, " "))[0]
             return f"{first} {lexicon.to} {later}{words[len(first) :]}"
         end = "." if match[0].endswith(".") and not goes_on(match) else ""
         return (f"{_WEEKDAYS[weekday]}, " if weekday else "") + words + end

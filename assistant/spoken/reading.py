@@ -12,7 +12,6 @@ from assistant.spoken import abbreviations, codes, dates, durations, names, numb
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.rule import Rule
 
-_LEXICONS = {"en": "ENGLISH", "de": "GERMAN", "fr": "FRENCH", "es": "SPANISH"}
 _MODULES = {"en": "english", "de": "german", "fr": "french", "es": "spanish"}
 _MOST_PASSES = 6
 """Sentences settle in one; of 60 000 rows of odd pieces 84 needed a second, for what one reading uncovers for another.
@@ -48,10 +47,10 @@ def _pass(text: str, rules: tuple[Rule, ...]) -> str:
 def _rules(language: str) -> tuple[Rule, ...]:
     """In the order in which they apply: the longer and surer expression first."""
     base = language.split("-", maxsplit=1)[0]
-    if base not in _LEXICONS:
+    name = _MODULES.get(base)
+    if name is None:
         return ()
-    module = importlib.import_module(f"assistant.spoken.{_MODULES[base]}")
-    lexicon: Lexicon = getattr(module, _LEXICONS[base])
+    lexicon: Lexicon = getattr(importlib.import_module(f"assistant.spoken.{name}"), name.upper())
     if language in _DAY_FIRST:
         lexicon = replace(lexicon, day_first=True)
     return (
