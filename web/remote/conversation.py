@@ -36,6 +36,12 @@ class NotOursError(Exception):
     """The server speaks the protocol, but not the part of it that this program needs: one sentence."""
 
 
+def error_code(event: Event) -> str:
+    """Of an event that tells an error; "" where it has none."""
+    error = event.get("error")
+    return str(error.get("code", "")) if isinstance(error, Mapping) else ""
+
+
 @dataclass(slots=True)
 class RemoteConversation:
     """What is known of the conversation; outlives its connections.
@@ -212,8 +218,7 @@ class RemoteConversation:
         yield Trouble(str(event["text"]))
 
     def _error(self, event: Event) -> Iterator[Effect]:
-        error = event["error"]
-        code = error.get("code")
+        error, code = event["error"], error_code(event)
         if code in HARMLESS or code in FAREWELLS:
             return
         if code == COMMIT_EMPTY:

@@ -40,7 +40,7 @@ _UNKNOWN: Mapping[str, Any] = {
 
 
 def record_of(trace: Mapping[str, Any]) -> TurnRecord:
-    """The record. Raises ValueError where it says nothing of a turn: no `turn`, or stages that are no numbers."""
+    """The record. Raises ValueError where it says nothing of a turn: no `turn`, or times that are no numbers."""
     try:
         return _record(trace)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -51,6 +51,7 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
     made: dict[str, Any] = {
         "turn": int(trace["turn"]),
         "outcome": _outcome(trace.get("outcome")),
+        "response_latency_ms": _number_or_none(trace.get("response_latency_ms")),
         "stages": _stages(trace.get("stages") or {}),
         "spans": tuple(_all(TracedSpan, trace.get("spans"))),
         "answers": tuple(_all(TracedAnswer, trace.get("answers"))),
@@ -68,7 +69,11 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
 
 def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, Share]:
     """In their own order, whatever the wire had; a stage that this version does not know is left out."""
-    return {stage: Share(float(told[stage]["ms"]), float(told[stage]["slack_ms"])) for stage in STAGES if stage in told}
+    return {stage: Share(told[stage]["ms"] + 0.0, told[stage]["slack_ms"] + 0.0) for stage in STAGES if stage in told}
+
+
+def _number_or_none(told: float | None) -> float | None:
+    return None if told is None else told + 0.0  # of text it raises, also of what float() would take for infinite
 
 
 def _outcome(told: object) -> str:

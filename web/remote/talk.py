@@ -22,7 +22,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
 from web.remote import commands as say
 from web.remote.address import Address
 from web.remote.closing import Ending
-from web.remote.conversation import COMMIT_EMPTY, RemoteConversation
+from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
 from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
 from web.remote.mouth import RemoteMouth
 from web.remote.playout import Played
@@ -238,13 +238,14 @@ class RemoteTalk:
         """An event of the server's."""
         for effect in self.conversation.tell(event):
             self._do(effect)
-        if event.get("type") == "response.created":
+        kind = str(event.get("type"))
+        if kind == "response.created":
             if self._owed and (self.talking or self._void):
                 self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
             self._owed = self._void = False
-        if event.get("type") == "error" and event["error"].get("code") == COMMIT_EMPTY:
+        if kind == "error" and error_code(event) == COMMIT_EMPTY:
             self._void = self._owed
-        if self._greeting and event.get("type") in {"session.updated", "error"}:  # the history is told before that
+        if self._greeting and kind in {"session.updated", "error"}:  # the history is told before that
             self._greeting = False
             self._send_typed()
 

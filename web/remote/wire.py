@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from web.remote.address import Address
 from web.remote.closing import Ending, closed, why_not
-from web.remote.conversation import NotOursError
+from web.remote.conversation import NotOursError, error_code
 
 CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0
@@ -199,8 +199,7 @@ class RemoteWire:
         if not isinstance(event, dict):
             return
         if event.get("type") == "error":
-            error = event.get("error")
-            self._farewell = str(error.get("code", "")) if isinstance(error, dict) else ""
+            self._farewell = error_code(event)
         if event.get("type") == "session.created":
             self._open = self._once = True
             self._greeted_s = asyncio.get_running_loop().time()

@@ -1,14 +1,15 @@
 """What this end makes of a server's events, against the very code that writes them."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says
+from rehearsal import Rehearsal, Says, ScriptedMicrophone
 from wire_client import SERVICE
 
 from assistant.facts import (
@@ -26,9 +27,14 @@ from assistant.facts import (
     WordsPlaced,
 )
 from assistant.items import Answered, Item, ItemId, Said
+from assistant.talk import panels
+from assistant.talk.view import View
 from assistant.turn_events import ReplyId
+from audio.speaker import WavSpeaker
+from web.remote.address import address_of
 from web.remote.conversation import NotOursError, RemoteConversation
 from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.talk import RemoteTalk
 from web.wire.realtime import Realtime
 from web.wire.session_config import Extensions, SessionConfig
 
@@ -281,6 +287,28 @@ def test_no_server_breaks_it(events: list[tuple[str, dict[str, Any]]]) -> None:
             here.tell({**fields, "type": kind})
         except NotOursError:
             assert kind == "session.created"
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(KINDS, FIELDS), max_size=12))
+@example([("error", {})])
+@example([("error", {"error": "boom"})])
+@example([("repartee.trace", {"trace": {"turn": 1, "response_latency_ms": "soon"}})])
+@example([("repartee.trace", {"trace": {"turn": 1, "stages": {"stt": {"ms": "inf", "slack_ms": 0.0}}}})])
+def test_no_server_breaks_the_client_or_its_screen(events: list[tuple[str, dict[str, Any]]]) -> None:
+    async def main() -> None:
+        view = View()
+        speaker = WavSpeaker(lambda _at_s, _pcm: None)
+        microphone = ScriptedMicrophone([], 20)
+        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.tell(fact, ""))
+        for kind, fields in events:
+            try:
+                talk.event({**fields, "type": kind})
+            except NotOursError:
+                assert kind == "session.created"
+        panels.latency(view, 40, None, brief=False)
+
+    asyncio.run(main())
 
 
 def test_a_broken_event_is_told_of_once() -> None:
