@@ -67,9 +67,14 @@ DEVICES = (
 
 @dataclass
 class ScriptedControls:
-    """Controls of no conversation: what was done is kept, the status is whatever it is set to."""
+    """Controls of no conversation: what was done is kept, the status is whatever it is set to.
+
+    Attributes:
+        deaf: The talk key does nothing, as before everything is loaded, or while the microphone is closed.
+    """
 
     now: Status = STATUS
+    deaf: bool = False
 
     def __post_init__(self) -> None:
         """Nothing done so far."""
@@ -94,6 +99,7 @@ class ScriptedControls:
     def talk(self, on: bool) -> None:
         """See `Controls`."""
         self.done.append(("talk", on))
+        self.now = replace(self.now, talking=on and not self.deaf)
 
     def devices(self) -> Sequence[DeviceChoice]:
         """See `Controls`."""

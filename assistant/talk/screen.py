@@ -114,7 +114,6 @@ class TalkScreen(App[None]):
         self._waiting = False  # a drawing is on its way
         self._filled = {"mic": 0, "out": 0}
         self._key = TalkKey()
-        self._told = False  # what the controls were told of the key
         self._parts = {
             name: Static(id=name, markup=False) for name in ("short", "floor", "levels", "hint", *SIDE, "keys")
         }
@@ -226,17 +225,15 @@ class TalkScreen(App[None]):
 
     def action_talk(self) -> None:
         """Push-to-talk begins or ends."""
-        status = self.view.status
-        if status is None or status.mode != "push-to-talk":
-            return
-        self._key.press(self._now_s(), talking=status.talking)
-        self._talk()
+        status = self._controls.status()
+        if status.mode == "push-to-talk":
+            self._key.press(self._now_s(), talking=status.talking)
+            self._talk()
 
     def _talk(self) -> None:
         self._key.wait(self._now_s())
-        if self._key.talking != self._told:
-            self._told = self._key.talking
-            self._controls.talk(self._told)
+        if self._key.talking != self._controls.status().talking:
+            self._controls.talk(self._key.talking)
         if (due_s := self._key.due_s()) is not None:
             self.set_timer(max(0.001, due_s - self._now_s()), self._talk)
 

@@ -14,6 +14,7 @@ from assistant.facts import ReplyBegun, SpeechStarted, Trouble, UnitSpoken, Word
 from assistant.items import ItemId
 from assistant.latency import STAGES
 from assistant.talk.controls import Status
+from assistant.talk.held_key import REPEATS_WITHIN_S
 from assistant.talk.letters import big
 from assistant.talk.screen import STAGE_COLOURS, TalkScreen
 from assistant.talk.style import shade_of
@@ -91,6 +92,19 @@ def test_keys(keys: list[str], done: list[tuple[object, ...]]) -> None:
 def test_space_begins_and_ends_what_is_said() -> None:
     assert pressing("space", status=TALKING) == [("talk", True)]
     assert pressing("space", "space", status=TALKING) == [("talk", True), ("talk", False)]
+
+
+def test_a_press_that_came_too_soon_takes_none_of_the_later_ones() -> None:
+    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        controls.deaf = True
+        await pilot.press("space")
+        await pilot.pause(REPEATS_WITHIN_S + 0.05)
+        controls.deaf = False
+        controls.done.clear()
+        await pilot.press("space")
+        assert controls.done == [("talk", True)]
+
+    with_screen(use, TALKING)
 
 
 def test_m_opens_a_closed_microphone() -> None:
