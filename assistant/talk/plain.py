@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 
 from assistant.facts import Fact, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken
+from assistant.items import Said
 from assistant.screen import summary
 from assistant.talk.controls import Controls, Status
 from assistant.talk.pipe import LineWriter, lines_of, standard_input
 from assistant.talk.text import printable
 from assistant.trace.record import TurnRecord
-from assistant.turn_events import Origin
 from assistant.waterfall import SHORT_NAMES, segments, verdict
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class TalkPlain:
     def show(self, fact: Fact) -> None:
         """A fact of the conversation; words that are still being heard are left out."""
         match fact:
-            case TurnTaken() if fact.text and not _is_typed(fact.origin):
+            case TurnTaken() if fact.text and not _is_printed(fact):
                 self._say("you", f"{fact.text} (roughly)" if fact.rough else fact.text)
             case UnitSpoken():
                 self._say("repartee", fact.text)
@@ -224,9 +224,9 @@ class TalkPlain:
                 self._say("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
 
 
-def _is_typed(origin: Origin) -> bool:
-    """Its words were printed when they were typed."""
-    return origin == "requested"
+def _is_printed(fact: TurnTaken) -> bool:
+    """When it was typed, or with an earlier turn; not so what was spoken while a connection was lost."""
+    return fact.origin == "requested" and not (isinstance(fact.item, Said) and fact.item.spoken)
 
 
 def _columns(line: str) -> str:

@@ -36,6 +36,9 @@ MOST_ENTRIES = 200
 MOST_LATENCIES = 1000
 """Turns that the running percentiles stand on: the last ones."""
 
+MOST_TYPED = 20
+"""Texts that were typed and whose turns are awaited: a server that is away gets no more of them."""
+
 MOST_CHARS = 2000
 """Of one thing that a person said or that went wrong."""
 
@@ -104,7 +107,7 @@ class View:
         self._heard = ""  # words that came before the speech they belong to was told
         self._speaking: int | None = None  # the entry of who speaks
         self._said: tuple[int, int] | None = None  # the turn that was taken last, and its entry
-        self._typed: int | None = None  # the entry of what was typed, until its turn is taken
+        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # on the screen, and their turns not yet taken
         self._reply: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
@@ -158,7 +161,7 @@ class View:
     def typed(self, text: str) -> None:
         """The person typed this."""
         entry = Entry(next(self._keys), "you", printable(text, MOST_CHARS), mark="typed")
-        self._typed = entry.key
+        self._typed.append(entry.text)
         self._append(entry)
 
     # The person ----------------------------------------------------------------------------------------------
@@ -183,8 +186,9 @@ class View:
 
     def _take(self, fact: TurnTaken) -> None:
         text = printable(fact.text, MOST_CHARS)
-        if fact.origin == "requested" and self._typed is not None:
-            self._typed, text = None, ""  # it is on the screen already
+        if fact.origin == "requested" and text in self._typed:
+            self._typed.remove(text)
+            text = ""  # it is on the screen already
         if not text:
             if fact.origin == "spoken":
                 self._forget_speech()

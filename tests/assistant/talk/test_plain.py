@@ -12,6 +12,7 @@ from typing import TextIO
 import pytest
 
 from assistant.facts import ReplyCut, Trouble, TurnTaken, UnitSpoken, WordsHeard
+from assistant.items import ItemId, Said
 from assistant.talk.controls import Status
 from assistant.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
 from assistant.talk.plain import TalkPlain, unfit
@@ -65,6 +66,15 @@ def test_a_conversation_as_lines() -> None:
     assert any("p50 272 ms" in line and "over 4 turns" in line for line in printed)
     assert not any("█" in line for line in printed)
     assert done == [("quit",)]
+
+
+def test_what_was_typed_is_not_printed_again_and_what_was_spoken_meanwhile_is() -> None:
+    def converse(plain: TalkPlain) -> None:  # as a new connection tells it
+        plain.show(TurnTaken(1, "typed", False, Said(ItemId("a"), "typed", spoken=False), None, "requested"))
+        plain.show(TurnTaken(2, "spoken", False, Said(ItemId("b"), "spoken", spoken=True), None, "requested"))
+
+    printed, _ = talked("", converse)
+    assert [line for line in printed if line.startswith("you")] == ["you: spoken"]
 
 
 def test_words_are_made_fit_and_partials_left_out() -> None:

@@ -114,6 +114,15 @@ def test_typed_words_are_on_the_screen_at_once_and_only_once() -> None:
     assert plain(view) == [("you", "hello [red]there", "typed")]
 
 
+def test_what_was_typed_while_the_server_was_away_is_shown_once_each() -> None:
+    view = View()
+    for text in ("one", "two"):
+        view.typed(text)
+    for text in ("one", "two", "from before"):
+        view.tell(taken(text, origin="requested"), AT)
+    assert plain(view) == [("you", "one", "typed"), ("you", "two", "typed"), ("you", "from before", "")]
+
+
 def test_a_request_does_not_forget_who_is_speaking() -> None:
     view = told(started(), WordsHeard("what", rough=False), taken("", turn=2, origin="requested"))
     assert plain(view) == [("you", "what", "")]
