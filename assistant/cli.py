@@ -153,7 +153,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
 
         if wanted is not None or llm is not None:
             raise ConfigError(["--server: what is kept, and who answers, is decided there: leave --resume and --llm"])
-        asyncio.run(talk_with(server, loaded, os.environ, console, plain=plain))
+        asyncio.run(talk_with(server, loaded, os.environ, plain=plain))
         return
     from assistant.talk.command import talk as run_talk
 

@@ -2,7 +2,7 @@
 
     microphone ─frame─▶ RemoteTalk ─text─▶ wire ─▶ server ─event─▶ RemoteConversation ─effect─▶ screen, loudspeaker
 
-Read it first of the `remote_*` modules.
+Read it first of the modules here.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import Any
 
 from assistant.engines import Chosen
 from assistant.facts import Fact, ReplyBegun, Trouble
+from assistant.talk.controls import Floor
 from assistant.turn_events import ReplyId
 from audio.frame import Frame
 from audio.microphone import Microphone
@@ -45,7 +46,7 @@ TOO_SHORT = "nothing was sent: press once, speak, and press again when you are d
 
 @dataclass(slots=True)
 class RemoteTalk:
-    """One conversation; outlives its connections.
+    """One conversation; outlives its connections. Implements `Talker`.
 
     Attributes:
         show: Told every fact.
@@ -66,7 +67,8 @@ class RemoteTalk:
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     mouth: RemoteMouth = field(init=False)
     wire: RemoteWire = field(init=False)
-    talking: bool = False  # push-to-talk: what is said now counts
+    model: str = ""
+    key_held: bool = False
     _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
     _sent: Sent = field(default_factory=Sent)
     _sending: bool = False
@@ -121,6 +123,34 @@ class RemoteTalk:
                 self.hear(frame)
         self.leave()
 
+    # ---- how things stand: see `Talker` ----
+
+    @property
+    def floor(self) -> Floor:
+        """Who has it."""
+        if not self.wire.open and not self.mouth.sounding:
+            return "starting"
+        if self.mouth.sounding:
+            return "speaking" if self.mouth.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
+        if self.conversation.hearing or self.key_held:
+            return "hearing"
+        return "thinking" if self.conversation.thinking else "listening"
+
+    @property
+    def endpoint(self) -> str:
+        """Who answers, in one line."""
+        place = self.address.place
+        return f"{self.model} at {place}" if self.wire.open else f"{place}, not connected"
+
+    @property
+    def played_ms(self) -> float | None:
+        """How much was heard of the reply that sounds."""
+        return self.mouth.played_ms
+
+    def counts(self) -> dict[str, int]:
+        """What was lost on the way."""
+        return {"sound not sent": self.wire.dropped}
+
     # ---- what the person does ----
 
     def interrupt(self) -> None:
@@ -167,13 +197,13 @@ class RemoteTalk:
     @property
     def needs_sound(self) -> bool:
         """The microphone must be open: always, or while the key is down and what was said is on its way."""
-        return not self.push_to_talk or self.talking or self._released_s is not None
+        return not self.push_to_talk or self.key_held or self._released_s is not None
 
     def talk(self, on: bool) -> None:
         """Push-to-talk: here begins, or ends, what is said."""
-        if not self.push_to_talk or on == self.talking:
+        if not self.push_to_talk or on == self.key_held:
             return
-        self.talking = on
+        self.key_held = on
         if on:
             self.interrupt()
             if self._released_s is None:
@@ -199,7 +229,7 @@ class RemoteTalk:
             self._finish_turn()
 
     def _lets(self, frame: Frame) -> bool:
-        if not self.push_to_talk or self.talking:
+        if not self.push_to_talk or self.key_held:
             return True
         return self._released_s is not None and self._captured_s(frame.start) < self._released_s
 
@@ -240,7 +270,7 @@ class RemoteTalk:
             self._do(effect)
         kind = str(event.get("type"))
         if kind == "response.created":
-            if self._owed and (self.talking or self._void):
+            if self._owed and (self.key_held or self._void):
                 self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
             self._owed = self._void = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
@@ -310,6 +340,7 @@ class RemoteTalk:
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))
+        self.model = next((one.name for one in greeted.engines if one.stage == "llm"), "")
         self.engines(greeted.engines)
 
     def _date(self, reply: ReplyId) -> None:

@@ -182,7 +182,7 @@ class RemoteWire:
                     self._told(message)
                 writer.cancel()
         except* (ConnectionClosed, OSError, NotOursError) as errors:
-            ended.append(_first(errors))
+            ended.append(first_of(errors))
         if self._leaving:
             return None
         if not ended:  # closed in good order, 1000 or 1001
@@ -249,7 +249,8 @@ def _closing(socket: ClientConnection) -> ConnectionClosed:
     return socket.protocol.close_exc
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error in a group, however deep."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from rich.console import Console
 from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.config.loading import ConfigError, load_settings
@@ -152,4 +151,4 @@ def test_a_card_with_a_canceller_has_the_server_asked_for_more_voice(
 def test_the_wake_phrase_is_a_matter_of_this_machine() -> None:
     loaded = load_settings(None, {}, ["talk.mode=wake"])
     with pytest.raises(ConfigError, match="everything that is said here would go there"):
-        asyncio.run(talk_with("ws://127.0.0.1:1", loaded, {}, Console(), plain=True))
+        asyncio.run(talk_with("ws://127.0.0.1:1", loaded, {}, plain=True))
