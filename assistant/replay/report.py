@@ -29,7 +29,8 @@ class Replay:
     Attributes:
         changes: The settings that were tried, as they were given; () the recorded ones.
         left_out: Turns that hold nothing to be replayed.
-        disagree: (conversation, turn) where the record says otherwise than the replay with its own settings.
+        disagree: (conversation, turn) where the record has other decisions, or another order of them, than the replay
+            with its own settings.
     """
 
     changes: tuple[str, ...]
@@ -52,7 +53,7 @@ def headline(replay: Replay) -> Iterator[str]:
         which = ", ".join(f"{turn} of {name}" for name, turn in replay.disagree[:5])
         yield f"not as recorded   {number_of(len(replay.disagree), 'turn')}: {which}; do not rely on what follows"
     else:
-        yield "with its own settings every turn is decided as recorded"
+        yield "with its own settings every turn is decided as recorded, in the same order (when, is not compared)"
     if replay.left_out:
         left_out = number_of(replay.left_out, "turn")
         yield f"left out          {left_out}: without what turn taking was told, or after a gap"

@@ -20,14 +20,12 @@ from assistant.turn_events import (
     Heard,
     Interrupt,
     Judged,
-    NothingSaid,
     NotTranscribed,
     Playing,
     ReplyEnded,
     ReplyId,
     Retract,
     Started,
-    TakeDown,
     Transcribe,
     Transcribed,
     Unduck,
@@ -259,7 +257,7 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
                     found.setdefault(reply.turn, []).append(("duck", ""))
                 case Unduck(reply):
                     found.setdefault(reply.turn, []).append(("unduck", ""))
-                case NothingSaid() | TakeDown() | _:
+                case _:
                     pass
     return found
 

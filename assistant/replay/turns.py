@@ -78,14 +78,12 @@ class Conversation:
     Attributes:
         records: By turn.
         left_out: Turns that cannot be: they were written before this was recorded, or lie behind a gap.
-        settings: That were in effect, in order.
         disagree: Turns whose record says otherwise than the replay of it.
     """
 
     name: str
     records: Mapping[int, Record]
     left_out: int
-    settings: tuple[TurnSettings, ...]
     disagree: tuple[int, ...]
     _recorded: Recorded = field(default_factory=lambda: Recorded([]))
 
@@ -115,10 +113,9 @@ def conversation_of(records: Sequence[Record]) -> Conversation:
         entries += record["told"]
         kept[record["turn"]] = record
     found = recorded(told_of(entries))
-    settings = tuple(dict.fromkeys(step.told for step in found.steps if isinstance(step.told, TurnSettings)))
     decisions = events_of(found.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
-    return Conversation(records[0]["conversation"], kept, len(records) - len(kept), settings, disagree, found)
+    return Conversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
 
 
 def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
