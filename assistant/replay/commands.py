@@ -11,13 +11,15 @@ from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
 from assistant.replay.conversations import gathered
 from assistant.replay.conversations import replay as replay_traces
-from assistant.trace_report.commands import show_lines, warn
+from assistant.trace_report.commands import reading, show_lines, warn
 from assistant.trace_report.reading import TraceError, distinct, trace_files
 
 
 def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *, as_json: bool) -> None:
     """All turns, decided with other settings. Raises TraceError."""
-    found = replay_traces(distinct(trace_files(paths), warn), overrides, warn)
+    files = trace_files(paths)
+    with reading(files):
+        found = replay_traces(distinct(files, warn), overrides, warn)
     if not found.figures.turns:
         raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths]))
     if as_json:
@@ -30,7 +32,9 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
 
 def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     """What the traces say about settings. Raises TraceError."""
-    found = advice(gathered(distinct(trace_files(paths), warn), warn))
+    files = trace_files(paths)
+    with reading(files):
+        found = advice(gathered(distinct(files, warn), warn))
     if not found.turns:
         raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
     if as_json:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,12 @@ def screen() -> Console:
 def warn(what: str) -> None:
     """What is worth knowing and stops nothing."""
     sys.stderr.write(f"repartee: {what}\n")
+
+
+def reading(files: Sequence[Path]) -> AbstractContextManager[object]:
+    """While it lasts, a terminal shows that something goes on: gigabytes of traces take a while."""
+    what = f"reading {len(files):,} trace{'' if len(files) == 1 else 's'}"
+    return Console(stderr=True).status(what, spinner="line")  # of ASCII: any terminal can show it
 
 
 def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
@@ -65,7 +72,8 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
     files = trace_files(paths)
     if wanted.html is not None:
         _check_page(wanted.html, files)
-    tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
+    with reading(files):
+        tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -97,7 +105,9 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
     from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
 
-    first, second = (tallied(distinct(trace_files([path]), warn), 0, warn)[0] for path in (before, after))
+    sides = trace_files([before]), trace_files([after])
+    with reading([*sides[0], *sides[1]]):
+        first, second = (tallied(distinct(files, warn), 0, warn)[0] for files in sides)
     for path, tally in ((before, first), (after, second)):
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")

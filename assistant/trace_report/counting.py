@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
-from assistant.trace_report.reading import Record, TraceError, read_records, understood
+from assistant.trace_report.reading import Record, read_records, understood, unreadable
 
 PORTION_BYTES = 64_000_000
 """What one process counts at a time: half a second's work and more, so that starting it pays."""
@@ -108,7 +108,7 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+        raise unreadable(path, error) from error
 
 
 def _processors() -> int:

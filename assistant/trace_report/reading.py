@@ -121,7 +121,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
                         )
                     yield record
         except OSError as error:
-            raise TraceError(f"{path} cannot be read ({error.strerror}).") from error
+            raise unreadable(path, error) from error
 
 
 def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:

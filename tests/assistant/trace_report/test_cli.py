@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
 from typer.testing import CliRunner
 
@@ -100,6 +101,21 @@ def test_a_page_takes_no_traces_place(out: str, said: str, tmp_path: Path, monke
     assert err.endswith("; name another file with --html.\n")
     assert trace.read_bytes() == before
     assert not (tmp_path / "b.JSONL").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_that_traces_are_being_read(
+    command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "a.jsonl", rehearsed([TIME]))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(Console, "is_terminal", property(lambda console: terminal and console.stderr))
+    code, out, err = run(command, path, *[path] * (command == "compare"))
+    assert code == 0
+    assert (("reading 2 traces" if command == "compare" else "reading 1 trace") in err) == terminal
+    assert terminal or not err
+    assert "reading" not in out
 
 
 def test_the_gate(tmp_path: Path) -> None:
