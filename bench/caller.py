@@ -112,19 +112,18 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(url: str, room: Pcm, *, duck: bool = True) -> AsyncGenerator[Caller]:
-    """A client whose microphone is on while the block runs. Raises CallLostError, OSError.
+async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
+    """A client that can lower the volume, its microphone on while the block runs. Raises CallLostError, OSError.
 
     Args:
         url: The server's, as ws://host:port/v1/realtime.
         room: What it sounds like where the client is.
-        duck: The client can lower the volume, and is told when to.
     """
     session = {
         "type": "realtime",
         "output_modalities": ["audio"],
         "audio": {"input": {"transcription": {"model": "default"}}},
-        "repartee": {"duck": duck},
+        "repartee": {"duck": True},
     }
     async with connect(
         url, compression=None, max_size=None, max_queue=None, open_timeout=CONNECT_TIMEOUT_S, close_timeout=2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+from audio.units import Pcm, reply_samples_of_ms
 
 FADE = reply_samples_of_ms(50)
 """Over which one room becomes the other: a step in the noise would be an onset."""
@@ -55,8 +55,3 @@ class Mouth:
 
     def _tone(self, at: int, samples: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
         return self._room[np.arange(at, at + samples) % self._room.size].astype(np.float32)
-
-
-def seconds(samples: int) -> float:
-    """Of the stream."""
-    return samples / REPLY_RATE_HZ

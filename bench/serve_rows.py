@@ -4,17 +4,15 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Scenario = Literal["turns", "paused", "bargein", "hold", "noise", "sessions", "warmup", "sweep"]
 
-SCENARIOS: tuple[Scenario, ...] = ("turns", "paused", "bargein", "hold", "noise", "sessions", "warmup", "sweep")
+SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 
-Part = Literal[
-    "turns", "paused", "bargein", "hold", "noise", "sessions", "warmup", "sweep", "profiles", "engines", "curve"
-]
+Part = Literal[Scenario, "profiles", "engines", "curve"]
 
-PARTS: tuple[Part, ...] = (*SCENARIOS, "profiles", "engines", "curve")
+PARTS: tuple[Part, ...] = get_args(Part)
 """What a run is made of: the scenarios, some of them again in other settings, and the curve, which needs no server."""
 
 Trace = dict[str, Any]

@@ -25,10 +25,10 @@ from audio.vad import Vad
 from audio.vad.cascade import CascadeVad
 from audio.vad.silero import SileroNetwork, SileroVad
 from audio.vad.webrtc import WebrtcVad
+from bench.recordings import SEVERAL_VOICES
 
 # Many clips start or end within 100 ms of the speech: the room goes on around them, as noise at their own floor.
 PAD_S = 0.6
-SEVERAL_VOICES = ("meeting", "conversation")
 
 
 @dataclass(frozen=True, slots=True)
