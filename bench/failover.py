@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from assistant.waterfall import nearest_rank
 from bench.controlled_llm import Answer, ControlledLlm, Manner
 from llm.chat import Message, Token, Tried
 from llm.errors import LlmError
@@ -97,8 +98,7 @@ class Turns:
 
     def quantile_ms(self, share: float) -> float:
         """Of the times to the first token, by nearest rank."""
-        ordered = sorted(self.first_tokens_s)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
+        return nearest_rank(self.first_tokens_s, 100 * share) * 1000
 
     @property
     def extra_share(self) -> float:

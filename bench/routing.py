@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from assistant.waterfall import nearest_rank
 from llm.chat import ChatEvent, Sent, Token, Tried
 from llm.errors import LlmError, LlmTooSlow, LlmUnreachable
 from llm.routing.choice import Endpoint, Policy, Routing
@@ -122,8 +123,7 @@ class Tally:
 
     def quantile_ms(self, share: float) -> float:
         """Of the times to the first token, by nearest rank."""
-        ordered = sorted(self.first_tokens_s)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000 if ordered else float("nan")
+        return nearest_rank(self.first_tokens_s, 100 * share) * 1000 if self.first_tokens_s else float("nan")
 
 
 def routed(story: Story, turns: int, seed: int, *, policy: Policy = "latency", hedge_share: float = 0.1) -> Tally:
