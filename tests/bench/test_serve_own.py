@@ -15,7 +15,13 @@ def span(name: str, start_ms: float, end_ms: float, *after: str, attempt: int = 
 
 
 def trace(*spans: Any) -> Any:
-    return {"speech_end_ms": 1000.0, "spans": list(spans)}
+    ends_ms = [one["end_ms"] for one in spans if one["name"] == "playout" and not one["dropped"]]
+    audible_ms = ends_ms[0] if ends_ms else None
+    latency_ms = None if audible_ms is None else audible_ms - 1000.0
+    return {
+        "speech_end_ms": 1000.0, "playout_start_ms": audible_ms, "response_latency_ms": latency_ms,
+        "spans": list(spans),
+    }  # fmt: skip
 
 
 ENDPOINT = span("endpoint", 1000, 1200)
