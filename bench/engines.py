@@ -16,17 +16,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from unittest.mock import patch
 
 from rich.console import Console
 
 from assistant.engine_bench.bench import RANDOM_WEIGHTS, Bench, Report, measure
 from assistant.engine_bench.report import tables, write
-from audio.stt import whisper_model
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from synthetic_piper import medium_voice
-from synthetic_whisper import SHAPES, random_whisper
+from synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 def run(options: argparse.Namespace, folder: Path, console: Console) -> Report:
@@ -42,11 +40,7 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> Report:
         tts=["espeak-ng", str(medium_voice(folder))],
         rounds=options.rounds,
     )
-    with (
-        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
-        patch.object(whisper_model, "_TOKENS_PER_S", 4),
-        patch.object(whisper_model, "doubt", return_value=""),
-    ):
+    with as_trained():
         return asyncio.run(measure(bench, lambda what: console.print(what, style="dim")))
 
 

@@ -18,19 +18,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 
 from assistant.waterfall import nearest_rank
 from audio.errors import SttError
-from audio.stt import SegmentId, whisper_model
+from audio.stt import SegmentId
 from audio.stt.whisper_model import WhisperSettings
 from audio.stt.whisper_shared import SharedWhisper, WhisperSeat
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from synthetic_whisper import SHAPES, loud, quiet, random_whisper
+from synthetic_whisper import SHAPES, as_trained, loud, quiet, random_whisper
 
 DEADLINE_S = 3.0
 """As `stt.timeout_s`: words that come later are lost."""
@@ -113,12 +112,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     sys.setswitchinterval(0.0005)  # as the program sets it
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
-        patch.object(whisper_model, "_TOKENS_PER_S", 4),
-        patch.object(whisper_model, "doubt", return_value=""),
-    ):
+    with tempfile.TemporaryDirectory() as folder, as_trained():
         for shape, conversations, workers, heard in measure(options, Path(folder)):
             p50_ms, p95_ms = (nearest_rank(heard.finals_ms, share) for share in (50, 95))
             print(

@@ -15,14 +15,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from assistant.cli import main as repartee
-from audio.stt import whisper_model
 from audio.stt.whisper_model import Decoded, LoadedWhisper
 from audio.units import Pcm
 from bench.recordings import read_recordings
 from bench.whisper_script import Script
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from synthetic_whisper import SHAPES, random_whisper
+from synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 class ScriptedWhisper(LoadedWhisper):
@@ -52,9 +51,7 @@ def main() -> None:
     ScriptedWhisper.script = Script(read_recordings(Path(manifest)))
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
-        patch.object(whisper_model, "_TOKENS_PER_S", 4),
-        patch.object(whisper_model, "doubt", return_value=""),
+        as_trained(),
         patch("audio.stt.whisper_shared.LoadedWhisper", ScriptedWhisper),
     ):
         model = random_whisper(Path(folder) / shape, dimensions)
