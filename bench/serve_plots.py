@@ -3,29 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 from assistant.waterfall import BAND_MS
 from bench.serve_figures import Point, band_ends_at, sweep_points, turn_figures
 from bench.serve_rows import Run, Scenario, measured
-
-mpl.use("svg")
-# So that the same figures make the same file.
-mpl.rcParams["svg.hashsalt"] = "repartee"
-mpl.rcParams["svg.fonttype"] = "none"
-
-from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
+from bench.turn_end_plots import COLOURS  # which also sees to it that the same figures make the same file
 
 _BAND = "#8ab17d"
-_SOURCES = {
-    "fixed": "#888888",
-    "sound": "#2a9d8f",
-    "text": "#e9a23b",
-    "smart": "#4361ee",
-    "sound+text": "#8ab17d",
-    "sound+text+smart": "#d62839",
-}
 SHOWN: dict[Scenario, tuple[str, str]] = {
     "turns": ("plain turns", "#d62839"),
     "paused": ("with a pause, not talked over", "#4361ee"),
@@ -82,7 +68,7 @@ def plot_sweep(run: Run, path: Path) -> None:
 def plot_curve(run: Run, path: Path) -> None:
     """Median wait against the share of turns with a pause that are cut into; and whole latencies as measured."""
     _figure, axes = plt.subplots(figsize=(7.5, 4.4))
-    for source, colour in _SOURCES.items():
+    for source, colour in COLOURS.items():
         found = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]
         if found:
             style = "o--" if source == "fixed" else "-"
@@ -90,7 +76,7 @@ def plot_curve(run: Run, path: Path) -> None:
     for point in run.curve:
         if point.source == "profile":
             at = (point.median_ms, 100 * point.cut_share)
-            axes.plot(*at, "D", color=_SOURCES["sound+text+smart"])
+            axes.plot(*at, "D", color=COLOURS["sound+text+smart"])
             axes.annotate(point.setting, at, xytext=(6, 4), textcoords="offset points")
     for variant in ("", *run.variants):
         plain, paused = turn_figures(run.of("turns", variant)), turn_figures(run.of("paused", variant))
