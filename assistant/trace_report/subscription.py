@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from assistant.trace_report.reading import Record, TraceError, record_of
+from llm.environment import environment_of_client, is_outside
 
 PATH = "/traces"
 CONTENT_TYPE = "application/x-ndjson"
@@ -66,8 +67,8 @@ def subscribe(
         transport: In place of a network.
 
     Raises:
-        TraceError: The address or the token is none, or the server cannot be reached at the start, does not let us in,
-            or has no such stream.
+        TraceError: The address, the token or a proxy in the environment is none, or the server cannot be reached at the
+            start, does not let us in, or has no such stream.
     """
     url = stream_url(address)
     token = environ.get(TOKEN_VARIABLE, "")
@@ -76,7 +77,12 @@ def subscribe(
     headers = {"Accept": CONTENT_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S
-    with httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=False) as client:
+    try:
+        with environment_of_client():
+            opened = httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=is_outside(url))
+    except ValueError as error:
+        raise TraceError(f"{error}.") from None
+    with opened as client:
         while True:
             try:
                 with client.stream("GET", url) as response:

@@ -1,6 +1,8 @@
 """Following a server's stream: addresses, refusals, lines that are cut anywhere, and streams that break off."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 
 import httpx
@@ -151,3 +153,42 @@ def test_what_the_server_could_not_send_is_said() -> None:
     followed = Followed(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
     assert followed.all() == demo_records()
     assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
+
+
+@pytest.mark.parametrize(("address", "through"), [("http://voice.example", True), ("http://localhost:9", False)])
+def test_a_server_outside_is_reached_through_the_environments_proxy(
+    address: str, through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        """Answers in place of the server behind it."""
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", CONTENT_TYPE)
+            self.end_headers()
+            self.wfile.write(LINES)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy, ThreadPoolExecutor() as threads:
+        proxy.timeout = 1
+        answering = threads.submit(proxy.handle_request)
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+        records = subscribe(address, {}, lambda _what: None, lambda _s: None)
+        if through:
+            assert next(records) == demo_records()[0]
+        else:
+            with pytest.raises(TraceError, match="is `repartee serve` running there"):
+                next(records)
+        answering.result()
+    assert asked == ([f"{address}/traces"] if through else [])
+
+
+def test_a_proxy_that_is_none_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example:21")
+    with pytest.raises(TraceError, match=r"^the proxy in the environment is no http:// address.*NO_PROXY\.$"):
+        next(subscribe("http://voice.example", {}, lambda _what: None, lambda _s: None))
