@@ -4,7 +4,7 @@ import asyncio
 import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from assistant.talk.pipe import LineWriter, lines_of, standard_input
 from assistant.talk.text import printable
 from assistant.trace.record import TurnRecord
 from assistant.waterfall import SHORT_NAMES, segments, verdict
+from audio.noisy_libraries import hushed
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen
@@ -60,7 +61,9 @@ def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: s
 
 
 class TalkPlain:
-    """A conversation as lines. Made on the event loop; runs beside the conversation, as the screen does."""
+    """A conversation as lines. Implements `Stage`. Made on the event loop; runs beside the conversation, as the screen
+    does.
+    """
 
     def __init__(
         self,
@@ -120,8 +123,13 @@ class TalkPlain:
         """Everything is loaded."""
         self._say("ready", "speak, or type; /help names the commands")
 
+    def hushed(self) -> AbstractContextManager[object]:
+        """See `Stage`."""
+        # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
+        return hushed() if sys.stderr.isatty() else nullcontext()
+
     async def run(self) -> None:
-        """Until somebody quits. The controls were told then, as by the screen."""
+        """Until somebody quits, or `close`. The controls were told then, as by the screen."""
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(self._read(), name="typed lines")
             while not self._over.is_set():
@@ -133,6 +141,10 @@ class TalkPlain:
                     continue
             reading.cancel()
         self._controls.quit()
+
+    def close(self) -> None:
+        """The conversation is over."""
+        self._over.set()
 
     async def aclose(self) -> None:
         """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -111,57 +111,16 @@ class _OnScreen:
             summary(Console(highlight=False), self.records, self._chosen)
 
 
-class _AsLines:
-    """Lines, for pipes and screen readers."""
-
-    def __init__(self, controls: TalkControls) -> None:
-        from assistant.talk.plain import TalkPlain  # noqa: PLC0415 - the other one of two
-
-        self._lines = TalkPlain(controls, clock=time_of_day)
-        self._over = asyncio.Event()
-
-    @property
-    def records(self) -> list[TurnRecord]:
-        return self._lines.records
-
-    def show(self, fact: Fact) -> None:
-        self._lines.show(fact)
-
-    def engines(self, chosen: "Sequence[Chosen]") -> None:
-        self._lines.engines(chosen)
-
-    def ready(self) -> None:
-        self._lines.ready()
-
-    def hushed(self) -> AbstractContextManager[object]:
-        # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
-        return hushed() if sys.stderr.isatty() else nullcontext()
-
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(self._lines.run(), name="lines")
-            closing = tasks.create_task(self._over.wait(), name="the end")
-            await asyncio.wait({running, closing}, return_when=asyncio.FIRST_COMPLETED)
-            running.cancel()
-            closing.cancel()
-
-    def close(self) -> None:
-        self._over.set()
-
-    async def aclose(self) -> None:
-        await self._lines.aclose()
-
-
 def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
     """The screen, or lines where these are wanted or a screen cannot be drawn, which is said."""
-    from assistant.talk.plain import unfit  # noqa: PLC0415 - the screen need not wait for it
+    from assistant.talk.plain import TalkPlain, unfit  # noqa: PLC0415 - only here
 
     encoding = sys.stdout.encoding or ""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()  # on the latter it is drawn, but for Windows
     why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
     if why and not plain:
         sys.stderr.write(f"repartee: {why}\n")
-    return _AsLines(controls) if plain or why else _OnScreen(controls)
+    return TalkPlain(controls, clock=time_of_day) if plain or why else _OnScreen(controls)
 
 
 async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Awaitable[None]]) -> None:
