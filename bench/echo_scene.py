@@ -1,6 +1,6 @@
 """A reply that plays in a room while somebody may speak: loudspeaker, room, canceller, detector and turn taking."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -145,7 +145,6 @@ def play(
     network: SileroNetwork,
     barges: Sequence[Barge] = (),
     stops: bool = True,
-    after: Callable[[Frame], None] = lambda _frame: None,
 ) -> Course:
     """A scene.
 
@@ -157,7 +156,6 @@ def play(
         network: The detector's.
         barges: Who speaks into it. The reply begins again 3 s before each.
         stops: An interruption stops the reply; else it goes on as if none had been (to count them).
-        after: Called with every cleaned frame.
     """
     frames = round(seconds * 1000 / FRAME_MS)
     people = np.zeros(frames * FRAME_SAMPLES)
@@ -183,7 +181,6 @@ def play(
         cleaned = canceller.clean(course.raw[start : start + FRAME_SAMPLES], start / MIC_RATE_HZ)
         course.cleaned[start : start + FRAME_SAMPLES] = cleaned
         frame = Frame(Samples(start), cleaned)
-        after(frame)
         for effect in listener.hear(frame):
             _perform(effect, card, course, frame.end, stops=stops)
             waiting = waiting or isinstance(effect, Interrupt | Retract)

@@ -21,10 +21,10 @@ TURNS_PER_FILE = 1000
 RECORDED = Path(__file__).parent.parent / "tests" / "assistant" / "recordings" / "demo.jsonl"
 
 
-def write_turns(folder: Path, turns: int, seed: int) -> int:
+def write_turns(folder: Path, turns: int) -> int:
     """So many turns; returns their bytes."""
     recorded = [orjson.loads(line) for line in RECORDED.read_bytes().splitlines()]
-    chance = random.Random(seed)
+    chance = random.Random(1)
     written = 0
     for first in range(0, turns, TURNS_PER_FILE):
         lines = []
@@ -49,7 +49,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = write_turns(folder, arguments.turns, seed=1)
+        size = write_turns(folder, arguments.turns)
         command = [str(Path(sys.executable).with_name("repartee")), "trace", "report", str(folder)]
         command += ["--html", str(folder / "page.html")] if arguments.html else []
         began_s = time.perf_counter()

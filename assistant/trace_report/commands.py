@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,19 +119,17 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     return comparing.is_worse(found)
 
 
-def follow_turns(path: Path, console: Console, pause: Callable[[float], None] = time.sleep) -> None:
+def follow_turns(path: Path, console: Console) -> None:
     """A line for each turn as it is written, until it is interrupted. Raises TraceError."""
-    for record in follow(path, warn, pause):
+    for record in follow(path, warn, time.sleep):
         console.print(Text(understood(line_of, record)), soft_wrap=True)
 
 
-def follow_server(
-    address: str, environ: Mapping[str, str], console: Console, pause: Callable[[float], None] = time.sleep
-) -> None:
+def follow_server(address: str, environ: Mapping[str, str], console: Console) -> None:
     """A line for each turn of a server as it ends, until it is interrupted. Raises TraceError."""
     from assistant.trace_report.subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
 
-    for record in subscribe(address, environ, warn, pause):
+    for record in subscribe(address, environ, warn, time.sleep):
         console.print(Text(understood(line_of, record)), soft_wrap=True)
 
 

@@ -42,7 +42,7 @@ _NO_METADATA: Mapping[str, None] = dict.fromkeys(("Date", "Creator", "Format", "
 def distribution(latency: Values) -> str:
     """How many turns took how long, up to twice the p99; ordered values come in."""
     with _style():
-        figure, axes = _figure(9, 2.6)
+        figure, axes = _figure(2.6)
         most = min(float(latency[-1]), 2 * percentile(latency, 99))
         axes.hist(latency, bins=np.linspace(0, max(most, BAND_MS[1]) * 1.02, 80).tolist(), color=_BAND)
         axes.axvspan(*BAND_MS, color=_BAND, alpha=0.08)
@@ -59,7 +59,7 @@ def distribution(latency: Values) -> str:
 def over_time(stages: Values) -> str:
     """What each turn waited for, turn by turn; a row for each of STAGES, turns in their order."""
     with _style():
-        figure, axes = _figure(9, 2.8)
+        figure, axes = _figure(2.8)
         turns = stages.shape[1]
         edges = np.linspace(0, turns, min(turns, MOST_BARS) + 1).astype(np.int64)
         sizes = np.diff(edges)
@@ -80,7 +80,7 @@ def over_time(stages: Values) -> str:
 def turn_plot(rows: Sequence[Row], zero_ms: float) -> str:
     """The spans of one turn: solid what was waited for, pale what was hidden, an outline what was dropped."""
     with _style():
-        figure, axes = _figure(9, 0.5 + 0.2 * len(rows))
+        figure, axes = _figure(0.5 + 0.2 * len(rows))
         for place, row in enumerate(rows):
             for piece in row.pieces:
                 colour = STAGE_COLOURS.get(row.stage, _FAINT)  # a newer version may know more stages
@@ -125,8 +125,8 @@ def _costs() -> list[Patch]:
     ]
 
 
-def _figure(width_in: float, height_in: float) -> "tuple[Figure, Axes]":
-    figure = Figure(figsize=(width_in, height_in), facecolor="none", layout="constrained")
+def _figure(height_in: float) -> "tuple[Figure, Axes]":
+    figure = Figure(figsize=(9, height_in), facecolor="none", layout="constrained")
     axes = figure.subplots()
     axes.set_facecolor("none")
     axes.grid(axis="both", color=_GRID)

@@ -87,8 +87,8 @@ class RemoteMouth:
             self._ended = reply
             self._put(reply, None)
 
-    def hush(self) -> ReplyId | None:
-        """Nothing more of what is here is heard; returns the reply that was cut by it."""
+    def hush(self) -> None:
+        """Nothing more of what is here is heard."""
         cut = self.playing
         self._waiting.clear()
         self._waiting_samples = 0
@@ -101,7 +101,6 @@ class RemoteMouth:
             self._closed.add(cut)
             self.progress(cut, self._played[cut])
         self._changed.set()
-        return cut
 
     def forget(self) -> None:
         """Another conversation: names of replies come again."""
