@@ -269,6 +269,30 @@ def test_what_was_said_without_a_connection_is_said_to_be_lost() -> None:
     with_here(script, push_to_talk=True)
 
 
+@pytest.mark.parametrize("resumed", [True, False])
+@pytest.mark.parametrize("how", ["let go", "muted"])
+def test_the_half_that_had_arrived_of_what_is_lost_is_forgotten_by_the_server(how: str, resumed: bool) -> None:
+    """Else it stands in front of what is said next, and both are answered."""
+
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(0.3)
+        here.lost()
+        if how == "muted":
+            here.talk.forget()
+        else:
+            here.talk.talk(False)
+            await here.hears(0.1)
+        here.connected(resumed=resumed)
+        assert kinds(here.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has none of it
+        here.lost()
+        here.connected(resumed=True)
+        assert "input_audio_buffer.clear" not in kinds(here.sent())
+
+    with_here(script, push_to_talk=True)
+
+
 def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> None:
     async def script(here: Here) -> None:
         here.connected()

@@ -76,6 +76,7 @@ class RemoteTalk:
     _held_samples: int = 0
     _owed: bool = False  # an answer that we asked for has not begun
     _void: bool = False  # the words that it was to answer are none
+    _to_forget: bool = False  # what the server has of a turn, and it could not be told so
     _speech_end_s: float | None = None
     _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
     _greeted: bool = False
@@ -186,8 +187,8 @@ class RemoteTalk:
         return True
 
     def forget(self) -> None:
-        """What is being said is not to be answered."""
-        self.wire.send(say.clear())
+        """What is being said is not to be answered: the server is told now, or with the next connection."""
+        self._to_forget = not self.wire.send(say.clear())
 
     def repeat(self) -> bool:
         """Play the last reply again, from what is kept of it here; False where there is none."""
@@ -251,12 +252,13 @@ class RemoteTalk:
         self._released_s = None
         self._pause()
         if not self.wire.open:
+            self.forget()  # what had arrived before the connection broke would be in front of what is said next
             self.show(Trouble(NOT_CONNECTED))
         elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
             self.wire.send(say.commit())
             self._ask()
         else:
-            self.wire.send(say.clear())
+            self.forget()
             self.show(Trouble(TOO_SHORT))
 
     def _captured_s(self, position: int) -> float:
@@ -337,6 +339,9 @@ class RemoteTalk:
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
         self.wire.send(say.update_session(detection, self.interrupt_after_ms))
+        if self._to_forget and greeted.resumed:
+            self.forget()
+        self._to_forget = False
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))
