@@ -293,6 +293,19 @@ def test_the_half_that_had_arrived_of_what_is_lost_is_forgotten_by_the_server(ho
     with_here(script, push_to_talk=True)
 
 
+def test_nothing_is_asked_about_what_was_muted_away() -> None:
+    async def script(here: Here) -> None:
+        here.connected()
+        here.talk.talk(True)
+        await here.hears(0.5)
+        here.talk.forget()
+        here.talk.talk(False)
+        await here.hears(0.06)
+        assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(here.sent())}
+
+    with_here(script, push_to_talk=True)
+
+
 def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> None:
     async def script(here: Here) -> None:
         here.connected()

@@ -189,6 +189,7 @@ class RemoteTalk:
     def forget(self) -> None:
         """What is being said is not to be answered: the server is told now, or with the next connection."""
         self._to_forget = not self.wire.send(say.clear())
+        self._held_samples = 0
 
     def repeat(self) -> bool:
         """Play the last reply again, from what is kept of it here; False where there is none."""
