@@ -10,18 +10,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
-from assistant.turn_end.estimate import fitted_turn_end
 from audio.endpointing.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
-from bench.turn_end import asked_once, curves, keyed, profiles
+from bench.turn_end import asked_once, curves, keyed, profiles, shipped_logits
 from bench.turn_end_clips import turns
 from bench.turn_end_curve import Cost
 from bench.turn_end_moments import Moment, heard_moments
-from bench.turn_end_table import features_of, names_of
 
 ALONE = ("sound", "text", "smart")
 TOGETHER = ("sound+text", "sound+text+smart")
@@ -45,15 +42,10 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
 
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
     """Fixed lengths of silence, each source over its thresholds, and the profiles on the last of the sources."""
-    logits = {source: keyed(moments, _logits(moments, source)) for source in sources}
+    logits = {source: keyed(moments, shipped_logits(moments, source)) for source in sources}
     shipped = profiles(moments, logits[sources[-1]])
     drawn = [(curve.name, curve.points) for curve in curves(moments, logits)]
     return tuple(point for source, costs in (*drawn, ("profile", shipped)) for point in _points(source, costs))
-
-
-def _logits(moments: Sequence[Moment], source: str) -> npt.NDArray[np.float64]:
-    names, model = names_of(source), fitted_turn_end().models[source]
-    return np.array([model.logit(dict(zip(names, row, strict=True))) for row in features_of(moments, source)])
 
 
 def _points(source: str, costs: Iterable[tuple[str, Cost]]) -> Iterable[CurvePoint]:

@@ -289,15 +289,16 @@ def evaluate(moments: Sequence[Moment]) -> None:
     print_costs("profile, read aloud", profiles(read, scores["sound+text+smart"]))
 
 
+def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
+    """The logit of every moment by the weights that ship."""
+    names, model = names_of(sources), fitted_turn_end().models[sources]
+    return np.array([model.logit(dict(zip(names, row, strict=True))) for row in features_of(moments, sources)])
+
+
 def judge(moments: Sequence[Moment]) -> None:
     """The shipped weights, on recordings they have not seen."""
     moments = asked_once(moments)
-    shipped = fitted_turn_end()
-    logits = {}
-    for sources in SOURCES:
-        names, model = names_of(sources), shipped.models[sources]
-        rows = features_of(moments, sources)
-        logits[sources] = np.array([model.logit(dict(zip(names, row, strict=True))) for row in rows])
+    logits = {sources: shipped_logits(moments, sources) for sources in SOURCES}
     print_areas(moments, logits)
     print_costs("fixed", fixed(moments))
     print_costs("profile, all sources", profiles(moments, keyed(moments, logits["sound+text+smart"])))
