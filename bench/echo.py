@@ -26,7 +26,8 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_
 from audio.vad.silero import SileroNetwork
 from bench.echo_room import Room, band_limited
 from bench.echo_scene import Barge, Canceller, Course, Nothing, delays_ms, erle_db, play
-from bench.stt import Clip, Tally, count, hear, read_pcm, segment_of, with_noise
+from bench.recordings import read_pcm
+from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
 SETTLED_S = 2.0
 APART_S = 5.0

@@ -15,7 +15,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+from audio.units import FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 Kind = Literal["plain", "paused", "noise"]
 """Speech without or with a labelled pause of `PAUSE_S` inside; no speech."""
@@ -55,6 +55,14 @@ class Recording:
     end_s: float
     transcript: str | None = None
     end_unsure_s: float = 0.0
+
+
+def read_pcm(path: Path) -> Pcm:
+    """A recording as it is, int16, shape (n,). Raises SystemExit where it is not 16 kHz mono."""
+    pcm, rate_hz = soundfile.read(path, dtype="int16")
+    if rate_hz != MIC_RATE_HZ or pcm.ndim != 1:
+        raise SystemExit(f"{path} is not 16 kHz mono: convert it first.")
+    return np.asarray(pcm, dtype=np.int16)
 
 
 def read_recordings(manifest: Path) -> list[Recording]:

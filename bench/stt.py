@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import time
-import wave
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,8 @@ from assistant.engine_bench.words import plain_words, word_errors
 from assistant.skills.skills import understood_sentences
 from audio.stt import SegmentId, Words
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
-from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, s_of_samples, samples_of_ms, samples_of_s
+from bench.recordings import read_pcm
 
 _BEFORE_MS = 300
 _LONGEST_S = 12.0
@@ -56,14 +56,6 @@ class Tally:
         p50, p95 = np.percentile(self.wait_ms, [50, 95])
         cells = (name, self.clips, wer, self.exact, self.taken, self.with_words, f"{p50:.0f} / {p95:.0f}")
         return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def read_pcm(path: Path) -> Pcm:
-    """A 16 kHz mono PCM16 file."""
-    with wave.open(str(path)) as recording:
-        if recording.getframerate() != MIC_RATE_HZ or recording.getnchannels() != 1:
-            raise SystemExit(f"{path}: 16 kHz mono is wanted")
-        return np.frombuffer(recording.readframes(recording.getnframes()), np.int16)
 
 
 def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:

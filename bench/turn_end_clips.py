@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 
 from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
+from audio.units import FRAME_SAMPLES, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Vad, Voicing
+from bench.recordings import SEVERAL_VOICES, read_pcm
 
 Label = Literal["end", "pause", "gap", "made"]
 """What a silence is: the end of the turn; a labelled pause; a shorter silence inside a turn; a pause put in here."""
@@ -28,7 +28,6 @@ TAIL_S = 1.7
 
 _BLOCK = samples_of_ms(10)
 _SHORTEST_MADE_S, _LONGEST_MADE_S = 0.5, 1.6
-_SEVERAL_VOICES = frozenset(["meeting", "conversation"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +87,9 @@ def turns(manifest: Path, *, tags: bool = False) -> Iterator[Turn]:
         row = json.loads(line)
         if tags and row.get("tag") != "speech":
             continue
-        if row["kind"] in _SEVERAL_VOICES or "+" in row["speaker"]:
+        if row["kind"] in SEVERAL_VOICES or "+" in row["speaker"]:
             continue
-        pcm, rate_hz = soundfile.read(manifest.parent / row["file"], dtype="int16")
-        if rate_hz != MIC_RATE_HZ or pcm.ndim != 1:
-            raise SystemExit(f"{row['file']} is not 16 kHz mono: convert it first.")
-        yield _padded(row["id"], row, np.asarray(pcm, dtype=np.int16))
+        yield _padded(row["id"], row, read_pcm(manifest.parent / row["file"]))
 
 
 def _padded(name: str, row: dict[str, object], pcm: Pcm) -> Turn:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
@@ -25,7 +24,7 @@ from audio.vad import Vad
 from audio.vad.cascade import CascadeVad
 from audio.vad.silero import SileroNetwork, SileroVad
 from audio.vad.webrtc import WebrtcVad
-from bench.recordings import SEVERAL_VOICES
+from bench.recordings import SEVERAL_VOICES, read_pcm
 
 # Many clips start or end within 100 ms of the speech: the room goes on around them, as noise at their own floor.
 PAD_S = 0.6
@@ -81,27 +80,19 @@ def padded(pcm: Pcm, seed: int) -> Pcm:
     return np.concatenate([noise[0], pcm, noise[1]]).clip(-32_768, 32_767).astype(np.int16)
 
 
-def read(path: Path) -> Pcm:
-    """A recording, int16, shape (n,)."""
-    pcm, rate_hz = soundfile.read(path, dtype="int16")
-    if rate_hz != MIC_RATE_HZ or pcm.ndim != 1:
-        raise SystemExit(f"{path} is not 16 kHz mono: convert it first.")
-    return np.asarray(pcm, dtype=np.int16)
-
-
 def clips(manifest: Path, speakers: str) -> Iterator[Clip]:
     """The speech of one voice and the noise of a manifest."""
     for line in manifest.read_text().splitlines():
         row = json.loads(line)
         if row["tag"] == "noise":
             voices = bool(row.get("contains_voices") or row.get("silero_speech_s"))
-            yield Clip(row["id"], read(manifest.parent / row["file"]), (), (), False, voices)
+            yield Clip(row["id"], read_pcm(manifest.parent / row["file"]), (), (), False, voices)
         if row["tag"] != "speech" or row["kind"] in SEVERAL_VOICES or "+" in row["speaker"]:
             continue
         half = zlib.crc32(row["speaker"].encode()) % 2
         if speakers != "all" and half != (speakers == "odd"):
             continue
-        pcm = padded(read(manifest.parent / row["file"]), zlib.crc32(row["id"].encode()))
+        pcm = padded(read_pcm(manifest.parent / row["file"]), zlib.crc32(row["id"].encode()))
         turn = ((row["speech_start_s"] + PAD_S) * 1000, (row["speech_end_s"] + PAD_S) * 1000)
         pauses = tuple(((a + PAD_S) * 1000, (b + PAD_S) * 1000) for a, b in row["internal_pauses"])
         yield Clip(row["id"], pcm, (turn,), pauses, not row.get("cut_at_end", False), False)
@@ -114,7 +105,7 @@ def conversations(path: Path) -> dict[str, list[Clip]]:
         turns = tuple((event["start_s"] * 1000, event["end_s"] * 1000) for event in row["events"])
         pauses = tuple((a * 1000, b * 1000) for event in row["events"] for a, b in event["internal_pauses"])
         name = "clean" if row["snr_db"] is None else f"{row['snr_db']} dB"
-        pcm = read(path.parent.parent / row["file"])
+        pcm = read_pcm(path.parent.parent / row["file"])
         sets.setdefault(name, []).append(Clip(row["file"], pcm, turns, pauses, True, False))
     return sets
 
