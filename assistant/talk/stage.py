@@ -103,12 +103,11 @@ class _OnScreen:
             self._app.exit()
 
     async def aclose(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only here
-
         from assistant.screen import summary  # noqa: PLC0415 - only here
+        from assistant.terminal import terminal  # noqa: PLC0415 - only here
 
         if self._chosen:
-            summary(Console(highlight=False), self.records, self._chosen)
+            summary(terminal(), self.records, self._chosen)
 
 
 def stage_of(controls: TalkControls, *, plain: bool) -> Stage:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from assistant.terminal import terminal
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
 from assistant.trace_report.scrubbing import scrub
@@ -25,8 +26,8 @@ PIPE_COLUMNS = 160
 
 def screen() -> Console:
     """Tables in colour on a terminal, plain and uncut in a pipe."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)
+    console = terminal()
+    return console if console.is_terminal else terminal(width=PIPE_COLUMNS)
 
 
 def warn(what: str) -> None:
@@ -37,7 +38,7 @@ def warn(what: str) -> None:
 def reading(files: Sequence[Path]) -> AbstractContextManager[object]:
     """While it lasts, a terminal shows that something goes on: gigabytes of traces take a while."""
     what = f"reading {len(files):,} trace{'' if len(files) == 1 else 's'}"
-    return Console(stderr=True).status(what, spinner="line")  # of ASCII: any terminal can show it
+    return terminal(stderr=True).status(what, spinner="line")  # of ASCII: any terminal can show it
 
 
 def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:

@@ -118,6 +118,15 @@ def test_a_terminal_shows_that_traces_are_being_read(
     assert "reading" not in out
 
 
+def test_brackets_in_a_name_are_no_markup(tmp_path: Path) -> None:
+    records = demo_records()
+    for record in records:
+        record["engines"] |= {"answered_by": "box [red] [/b]"}
+    code, out, _ = run("report", written(tmp_path / "a.jsonl", records))
+    assert code == 0
+    assert "box [red] [/b]" in out
+
+
 def test_the_gate(tmp_path: Path) -> None:
     before = written(tmp_path / "before.jsonl", demo_records() * 20)
     after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
