@@ -293,7 +293,8 @@ def test_a_network_that_is_too_slow_is_told(page: Page, server: Server) -> None:
 def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     server.script.drop_after_ms = 1000
-    start(page)
+    page.click("#start")
+    until(page, lambda: server.connections == 1, "a connection")
     server.script.farewell = ("server_full", 1013)  # nobody is let in again for now
     reach(page, "reconnecting")
     until(page, lambda: page.evaluate("window.repartee.talk.mouth.playing"), "sound")
