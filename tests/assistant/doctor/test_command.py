@@ -1,10 +1,15 @@
-"""`repartee doctor` from outside: with real engines, with a wrong configuration, and what it leaves behind."""
+"""`repartee doctor` from outside: with real engines, with a wrong configuration, and what it leaves behind.
+
+The runs that load everything are under way together: they mostly wait for processes of their own."""
 
 import asyncio
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -31,6 +36,40 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs under way; the tests wait for theirs.
+
+    Attributes:
+        home: Where the first keeps its models, data and traces, if it keeps any.
+    """
+
+    home: Path
+    as_it_is: "Future[subprocess.CompletedProcess[str]]"
+    refusing: "Future[subprocess.CompletedProcess[str]]"
+    answering: "Future[subprocess.CompletedProcess[str]]"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    home = tmp_path_factory.mktemp("home")
+    homes = {"HF_HOME": str(home), "XDG_DATA_HOME": str(home)}
+    dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
+    with ThreadPoolExecutor(3) as pool:
+        yield Runs(
+            home,
+            pool.submit(doctor, "--json", "--set", f"trace.dir={home / 'traces'}", environ=homes),
+            pool.submit(doctor, "--set", f"llm.endpoints={dead}"),
+            pool.submit(lambda: asyncio.run(with_an_endpoint())),
+        )
+
+
+async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
+    async with serving(answer("Hello")) as server:
+        endpoint = f'llm.endpoints=[{{name="near", url="{server.url}", model="m"}}]'
+        return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
+
+
 def test_a_mistake_in_the_configuration_ends_with_2() -> None:
     done = doctor("--set", "tts.sped=2")
     assert done.returncode == 2
@@ -43,9 +82,8 @@ def test_a_mistake_in_the_configuration_ends_with_2() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_this_machine_is_examined_and_left_as_it_was(tmp_path: Path) -> None:
-    homes = {"HF_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    done = doctor("--json", "--set", f"trace.dir={tmp_path / 'traces'}", environ=homes)
+def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
+    done = runs.as_it_is.result()
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["ready"] is True
@@ -66,8 +104,8 @@ def test_this_machine_is_examined_and_left_as_it_was(tmp_path: Path) -> None:
     assert lines["vad silero"]["facts"]["in_use"] is True
     assert lines["stt pocketsphinx"]["facts"]["fallback"] is True
     assert lines["stt faster-whisper"]["remedy"] == "repartee models pull base.en"
-    assert list(tmp_path.iterdir()) == []
-    assert _left_behind(os.fsencode(tmp_path)) == []
+    assert list(runs.home.iterdir()) == []
+    assert _left_behind(os.fsencode(runs.home)) == []
 
 
 def _left_behind(mark: bytes) -> list[str]:
@@ -84,13 +122,22 @@ def _left_behind(mark: bytes) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_endpoint_that_refuses_makes_it_end_with_1() -> None:
-    endpoint = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
-    done = doctor("--set", f"llm.endpoints={endpoint}")
+def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
+    done = runs.refusing.result()
     assert done.returncode == 1
     assert "✗ fail  llm dead" in done.stdout
     assert "→ start the server, or check the port in its url" in done.stdout
     assert "✗ Not ready: no conversation can be held. who answers: none of" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
+    done = runs.answering.result()
+    assert done.returncode == 0, done.stdout
+    lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
+    assert lines["llm near: answer"]["ms"] > 0
+    assert lines["who answers"]["level"] == "ok"
 
 
 @pytest.mark.slow
@@ -151,18 +198,3 @@ def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
             await workshop.aclose()
 
     asyncio.run(scene())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(90)
-def test_an_endpoint_that_answers_is_timed() -> None:
-    async def scene() -> "subprocess.CompletedProcess[str]":
-        async with serving(answer("Hello")) as server:
-            endpoint = f'llm.endpoints=[{{name="near", url="{server.url}", model="m"}}]'
-            return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
-
-    done = asyncio.run(scene())
-    assert done.returncode == 0, done.stdout
-    lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
-    assert lines["llm near: answer"]["ms"] > 0
-    assert lines["who answers"]["level"] == "ok"
