@@ -53,8 +53,12 @@ def test_every_sampled_sentence_is_answered(skills: Skills, understood: tuple[st
 
 
 def test_the_sample_meets_every_intent(sentences: Sentences, understood: tuple[str, ...]) -> None:
-    met = {found.intent for sentence in understood if (found := sentences.find(sentence))}
-    assert met == set(sentences.intents.intents)
+    wanted, met = set(sentences.intents.intents), set[str]()
+    for begin in range(10):  # neighbours are alike: every tenth first
+        met |= {found.intent for sentence in understood[begin::10] if (found := sentences.find(sentence))}
+        if met == wanted:
+            break
+    assert met == wanted
 
 
 @pytest.mark.slow
