@@ -213,7 +213,7 @@ def test_words_are_told_only_where_they_are_written_too(tmp_path: Path, words: s
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))
             await until(lambda: server.connections.traces.followers == 1)
-            async with connect(server.url(), proxy=None) as client:
+            async with connect(server.url(), proxy=None, max_queue=None) as client:  # it reads nothing
                 message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
                 await client.send(json.dumps({"type": "conversation.item.create", "item": message}))
                 await client.send(json.dumps({"type": "response.create"}))
