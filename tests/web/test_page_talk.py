@@ -16,8 +16,8 @@ from scripted_server import Reply, Script, Server, serving
 
 from web.app import STATIC
 
-# Most are judged by what the page does and sends. Those that judge when, or each sample that is rendered, are alone.
-pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time, pytest.mark.timeout(180)]
+# Alone also where no time is judged: beside a browser, the sound cards of other tests run dry.
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 SPOKEN_S = (0.3, 1.9)
 """Where in the fake microphone's sound the question is; it begins with 0.7 s of its room."""
@@ -91,7 +91,6 @@ def rendered_as(tape: Tape, pcm: np.ndarray[Any, np.dtype[np.int16]]) -> float:
     return likeness(tape.player, wanted)[0]
 
 
-@pytest.mark.alone
 def test_a_turn(page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.float32]]) -> None:
     lit: list[int] = []
     page.click("#settings-open")
@@ -145,7 +144,6 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     assert float(page.inner_text(".stage[data-stage=endpoint_wait] .ms")) == 300
 
 
-@pytest.mark.alone
 def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     start(page)
@@ -164,7 +162,6 @@ def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
     assert not server.of("repartee.playout")[-1]["finished"]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     "cut",
     [
@@ -201,7 +198,6 @@ def test_a_reply_that_is_cut_before_it_began_is_not_heard(page: Page, server: Se
     until(page, lambda: loud_frames(read_tape(page).player).size > 0, "the next reply")
 
 
-@pytest.mark.alone
 def test_a_network_that_stalls(page: Page, server: Server) -> None:
     server.script.pauses = {600: 0.9}
     start(page)
@@ -220,7 +216,6 @@ def test_a_network_that_stalls(page: Page, server: Server) -> None:
     assert server.of("repartee.playout")[-1]["played_ms"] == pytest.approx(1500, abs=1)
 
 
-@pytest.mark.alone
 def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server: Server) -> None:
     server.script.replies = [reply(3)]
     server.script.drop_after_ms = 1000
@@ -306,7 +301,6 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
     assert page.locator(".item.assistant.cut").count() == 1
 
 
-@pytest.mark.alone
 def test_a_reply_is_as_loud_after_a_lost_connection(page: Page, server: Server) -> None:
     server.script.replies = [reply(4.2)]
     start(page)
