@@ -48,7 +48,10 @@ class Voice(Protocol):
     def detail(self) -> str: ...
 
     async def load(self) -> None:
-        """Load, or load again after a death, and speak once into nothing. Raises EngineLoadError."""
+        """Load, or load again after a death, and speak once into nothing. Raises EngineLoadError.
+
+        Safe to cancel: other conversations may need it, and the loading goes on.
+        """
         ...
 
     def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:

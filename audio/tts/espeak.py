@@ -17,6 +17,7 @@ from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, Word
 from audio.tts.espeak_sound import ReplySound
 from audio.tts.espeak_text import clean, ends_sentence, pieces
 from audio.tts.espeak_worker import SHARED, EspeakWorker
+from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import Pcm
 
@@ -117,6 +118,7 @@ class EspeakVoice:
         self._gain = 1.0
         self._detail = "not loaded"
         self._calls: set[_Call] = set()
+        self._loading = SharedLoading("the espeak-ng voice", self._load)
 
     @property
     def detail(self) -> str:
@@ -125,8 +127,11 @@ class EspeakVoice:
     async def load(self) -> None:
         """Load the library where it is not yet, find the voice, and speak once into nothing to set the loudness.
 
-        About 30 ms. Raises EngineLoadError.
+        About 30 ms, once for all who ask meanwhile; safe to cancel. Raises EngineLoadError.
         """
+        await self._loading.wait()
+
+    async def _load(self) -> None:
         worker = await asyncio.to_thread(SHARED.worker)
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
         manner = Manner(choice.identifier, self._words_per_minute, self._pitch)
@@ -168,6 +173,7 @@ class EspeakVoice:
 
         The library and its idle thread stay for the process's next voice.
         """
+        await self._loading.stop()
         for call in self._calls:
             call.stop()
         self._worker = self._manner = None

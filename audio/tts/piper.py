@@ -21,6 +21,7 @@ from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplySentence, chunks, finished
 from audio.tts.piper_words import is_heard, place_words
+from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import FULL_SCALE
 
@@ -145,7 +146,7 @@ class PiperTts:
         self._gain = 1.0
         self._detail = "not loaded"
         self._making: set[_Job[Any]] = set()  # whatever they give
-        self._load_lock = asyncio.Lock()
+        self._loading = SharedLoading("the Piper voice", self._see_that_it_works)
 
     @property
     def detail(self) -> str:
@@ -154,13 +155,15 @@ class PiperTts:
     async def load(self) -> None:
         """Load the model, and speak the digits into nothing to set the loudness.
 
-        Once loaded, it is loaded anew only where it hangs or failed: conversations that ask together share that.
-        Raises EngineLoadError.
+        Once loaded, it is loaded anew only where it hangs or failed: conversations that ask together share that, and
+        whoever is cancelled meanwhile leaves it to the others. Raises EngineLoadError.
         """
-        async with self._load_lock:
-            thread = self._thread
-            if thread is None or thread.suspect or not await thread.works(self._timeout_s):
-                await self._load()
+        await self._loading.wait()
+
+    async def _see_that_it_works(self) -> None:
+        thread = self._thread
+        if thread is None or thread.suspect or not await thread.works(self._timeout_s):
+            await self._load()
 
     async def _load(self) -> None:
         model, reference, detail = await asyncio.to_thread(self._loaded)
@@ -227,6 +230,7 @@ class PiperTts:
 
     async def aclose(self) -> None:
         """Stop what is being said and let the model go. Idempotent."""
+        await self._loading.stop()
         for job in tuple(self._making):
             job.close("the Piper voice was closed inside a unit")
         if self._thread is not None:

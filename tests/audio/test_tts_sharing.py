@@ -9,7 +9,7 @@ import pytest
 from stopwatch import Stopwatch
 from synthetic_piper import tone_voice
 
-from audio.errors import TtsError
+from audio.errors import EngineLoadError, TtsError
 from audio.tts.engine_thread import EngineThread, due_s
 from audio.tts.piper import PiperTts
 from audio.tts.piper_model import PiperModel, SentenceSound, StopSwitch
@@ -74,6 +74,12 @@ async def said(voice: PiperTts, text: str) -> int:
 async def error(voice: PiperTts, text: str) -> str:
     with pytest.raises(TtsError) as raised:
         await said(voice, text)
+    return str(raised.value)
+
+
+async def refusal(voice: PiperTts) -> str:
+    with pytest.raises(EngineLoadError) as raised:
+        await voice.load()
     return str(raised.value)
 
 
@@ -203,6 +209,42 @@ def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watc
         assert watched.loadings == 2
         assert await said(voice, "Hello.")
         await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_whoever_leaves_while_it_is_loaded_again_leaves_it_to_the_others(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones, timeout_s=0.4)
+        await voice.load()
+        watched.hold()
+        assert "no sound for 0.4 s" in await error(voice, "Hello.")
+        watched.hold()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            hasty, patient = (tasks.create_task(voice.load()) for _ in range(2))
+            await watched.held()
+            hasty.cancel()
+            await asyncio.wait([hasty])
+            watched.go.set()
+        assert patient.done()
+        assert watched.loadings == 2
+        assert await said(voice, "Hello.")
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_voice_is_closed_while_it_is_loaded_again(tones: str, watched: Watched) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        watched.hold()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            failing = tasks.create_task(refusal(voice))
+            await watched.held()
+            await voice.aclose()
+            assert "was stopped while it was being loaded" in await failing
+            watched.go.set()
+        assert "not loaded" in await error(voice, "Hello.")
 
     asyncio.run(scene())
 

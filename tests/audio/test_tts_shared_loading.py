@@ -1,0 +1,74 @@
+"""A loading of all conversations: shared, limited, and nobody's own."""
+
+import asyncio
+
+import pytest
+from virtual_time import run_virtual
+
+from audio.errors import EngineLoadError
+from audio.tts.shared_loading import LOAD_LIMIT_S, SharedLoading
+
+
+class Slow:
+    """Something that takes its time to load, and may fail."""
+
+    def __init__(self, takes_s: float, fails: str = "") -> None:
+        self.takes_s = takes_s
+        self.fails = fails
+        self.begun = self.done = 0
+        self.loading = SharedLoading("the voice", self._load)
+
+    async def _load(self) -> None:
+        self.begun += 1
+        await asyncio.sleep(self.takes_s)
+        if self.fails:
+            raise EngineLoadError(self.fails)
+        self.done += 1
+
+
+def test_a_loading_goes_on_for_others_and_without_any() -> None:
+    async def scene() -> None:
+        slow = Slow(2.0)
+        async with asyncio.TaskGroup() as tasks:
+            waiting = [tasks.create_task(slow.loading.wait()) for _ in range(2)]
+            await asyncio.sleep(1)
+            waiting[0].cancel()
+        assert (slow.begun, slow.done) == (1, 1)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await slow.loading.wait()
+        await asyncio.sleep(2)
+        assert (slow.begun, slow.done) == (2, 2)
+
+    run_virtual(scene())
+
+
+def test_a_loading_that_fails_is_told_to_all_and_the_next_is_another() -> None:
+    async def scene() -> None:
+        slow = Slow(2.0, "it is not there")
+        told = await asyncio.gather(*[slow.loading.wait() for _ in range(2)], return_exceptions=True)
+        assert [str(error) for error in told] == ["it is not there"] * 2
+        slow.fails = ""
+        await slow.loading.wait()
+        assert (slow.begun, slow.done) == (2, 1)
+
+    run_virtual(scene())
+
+
+def test_a_loading_that_hangs_is_given_up_and_one_that_is_stopped_is_told() -> None:
+    async def scene() -> None:
+        slow = Slow(1000.0)
+        with pytest.raises(EngineLoadError, match=f"did not load within {LOAD_LIMIT_S:g} s"):
+            await slow.loading.wait()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(stopped(slow))
+            await asyncio.sleep(1)
+            await slow.loading.stop()
+        await slow.loading.stop()
+        assert (slow.begun, slow.done) == (2, 0)
+
+    async def stopped(slow: Slow) -> None:
+        with pytest.raises(EngineLoadError, match="was stopped while it was being loaded"):
+            await slow.loading.wait()
+
+    run_virtual(scene())
