@@ -167,9 +167,10 @@ class Connections:
             settings.turn.profile,
             voice=engines.voice.name,
         )
+        name = new_session.conversation_name()
         trace = TraceFile(
             settings.trace.dir,
-            new_session.conversation_name(),
+            name,
             lambda what: self._trace_fails(talk, what),
             Limits.of(settings.trace),
         )
@@ -179,7 +180,7 @@ class Connections:
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            show=lambda fact: self._told(talk, fact),
+            show=lambda fact: self._told(talk, name, fact),
             counters=lambda: {"silent_clients": speaker.silent_clients},
         )
         talk.configure(config)
@@ -202,12 +203,12 @@ class Connections:
         lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
-    def _told(self, talk: Talk, fact: Fact) -> None:
+    def _told(self, talk: Talk, name: str, fact: Fact) -> None:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
         elif isinstance(fact, Trouble) and not fact.private:
-            _log.warning("in a conversation: %s", fact.what)
+            _log.warning("conversation %s: %s", name, fact.what)
         talk.tell(fact)
 
     def _trace_fails(self, talk: Talk, what: str) -> None:

@@ -90,7 +90,8 @@ def test_what_fails_in_a_conversation_is_told_to_whoever_runs_it_and_no_words(
 
     run(main())
     logged = [record.getMessage() for record in caplog.records if record.name == "web.connection"]
-    assert logged == ["in a conversation: the voice has died"]
+    (trace,) = tmp_path.rglob("*.jsonl")
+    assert logged == [f"conversation {trace.stem}: the voice has died"]
 
 
 # ---- a connection that breaks ----
