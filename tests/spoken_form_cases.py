@@ -316,6 +316,11 @@ ENGLISH: list[tuple[str, str]] = [
         "It is three times ten to the power of eight (at least five "
         "dollars), (plus twelve percent) or plus three degrees Celsius.",
     ),
+    (
+        "It is 5 km. 3 mi. is less. We had pears, etc. 5 people came.",
+        "It is five kilometers. three miles is less. We had pears, et cetera. five people came.",
+    ),
+    ("It took 8 min. 20 s. to reach us.", "It took eight minutes twenty seconds to reach us."),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -427,6 +432,10 @@ GERMAN: list[tuple[str, str]] = [
     ("Vom 1.5. bis 3.5. ist zu, ab 1.1. nicht.", "Vom ersten Mai bis dritten Mai ist zu, ab ersten Januar nicht."),
     ("Am Fr., 27.11., um 8.", "Am Freitag, siebenundzwanzigsten November, um acht."),
     ("In der Hauptstr. 12, 10115 Berlin.", "In der Hauptstraße zwölf, eins null eins eins fünf Berlin."),
+    (
+        "Er lief 10 km. 5 Leute folgten. In der Str. 5 ist es.",
+        "Er lief zehn Kilometer. fünf Leute folgten. In der Straße fünf ist es.",
+    ),
 ]
 
 FRENCH: list[tuple[str, str]] = [

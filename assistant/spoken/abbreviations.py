@@ -38,7 +38,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _street(match: re.Match[str]) -> str:
-    return "straße" if goes_on(match) else "straße."
+    return "straße" if goes_on(match, numbered=True) else "straße."
 
 
 def _known(lexicon: Lexicon) -> list[Rule]:
@@ -54,7 +54,7 @@ def _known(lexicon: Lexicon) -> list[Rule]:
         return None if counted else inner[match[0]]  # "10 min." is no minimum
 
     def at_end(match: re.Match[str]) -> str:
-        ends = match[0].endswith(".") and not goes_on(match)
+        ends = match[0].endswith(".") and not goes_on(match, numbered=match[0] == "Str.")
         return closing[match[0]] + ("." if ends else "")
 
     def before_number(match: re.Match[str]) -> str:

@@ -61,7 +61,7 @@ def _weekdays(lexicon: Lexicon) -> list[Rule]:
     names = "|".join(sorted(days, key=len, reverse=True))
 
     def span(match: re.Match[str]) -> str:
-        return f"{days[match[1]]} {lexicon.to} {days[match[2]]}" + ("" if goes_on(match) else match[3])
+        return f"{days[match[1]]} {lexicon.to} {days[match[2]]}" + ("" if goes_on(match, numbered=True) else match[3])
 
     def single(match: re.Match[str]) -> str:
         return days[match[1]]

@@ -14,6 +14,10 @@ _ONE_OF = {
     "tausend": "eintausend", "Millionen": "eine Million", "Milliarden": "eine Milliarde", "millions": "un million",
     "milliards": "un milliard", "millones": "un millón",
 }  # fmt: skip
+_PARTS = {
+    **dict.fromkeys(("h", "hr", "hrs"), "mins?"), **dict.fromkeys(("min", "mins"), "s|secs?"), "ft": "in",
+    **dict.fromkeys(("lb", "lbs"), "oz"),
+}  # fmt: skip
 _SHORT_EACH = {"mo": "month", "yr": "year", "wk": "week"}
 _EACH = {
     "en": "second|minute|hour|day|night|week|month|year|person|user|item|seat|head|mile|pound|gallon",
@@ -158,6 +162,11 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
     units = _alternatives(lexicon.units)
     scales = _alternatives(name for name in lexicon.scales if len(name) > 3)
 
+    def parts(match: re.Match[str], symbol: str) -> bool:
+        """Whether what is smaller follows: "1 hr. 15 min.", against "It is 5 km. 3 people came."."""
+        part = _PARTS.get(symbol)
+        return part is not None and re.match(rf" {number} (?:{part})\b", match.string[match.end() :]) is not None
+
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
         if (symbol in _GLUED_ONLY_APART and gap != " ") or (
@@ -169,7 +178,7 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
         if gap == "-":
             joined = lexicon.code == "en" and match.string[match.end() : match.end() + 1] == " "
             return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
-        dot = "." if match[7] and not goes_on(match) else ""
+        dot = "." if match[7] and not (goes_on(match) or parts(match, symbol)) else ""
         if high:
             return f"{minus}{say(low, lexicon)} {lexicon.to} {counted(high, one, lexicon)} {many}{dot}"
         if low == "1" and not scale:
