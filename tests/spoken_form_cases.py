@@ -321,6 +321,11 @@ ENGLISH: list[tuple[str, str]] = [
         "It is five kilometers. three miles is less. We had pears, et cetera. five people came.",
     ),
     ("It took 8 min. 20 s. to reach us.", "It took eight minutes twenty seconds to reach us."),
+    (
+        "So 3/4 in the first group, 2/3 in a row, with a 5/8 in. bolt.",
+        "So three quarters in the first group, two thirds in a row, with a five eighths inch bolt.",
+    ),
+    ("Use 12 pt or a 12-pt font with 1 pt. of cream.", "Use twelve pt or a 12-pt font with one pint of cream."),
 ]
 
 GERMAN: list[tuple[str, str]] = [

@@ -8,6 +8,7 @@ from assistant.spoken.numbers import VULGAR, cardinal, counted, number_pattern, 
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
 
 _GLUED_ONLY_APART = frozenset("s t h N".split())  # "1990s", "5h": a unit only behind a space
+_WORDS_TOO = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": a unit only with a dot inside the sentence
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
 _ONE_OF = {
@@ -76,9 +77,11 @@ def _fraction_of_unit(lexicon: Lexicon) -> Rule:
     """ "3/4 lb", "2½ km": the unit; the fraction is read later."""
 
     def read(match: re.Match[str]) -> str | None:
-        if match["symbol"] in _GLUED_ONLY_APART and match["gap"] != " ":
+        symbol = match["symbol"]
+        apart = symbol in _GLUED_ONLY_APART and match["gap"] != " "
+        if apart or (symbol in _WORDS_TOO and not (match["dot"] and goes_on(match))):
             return None
-        one, many = lexicon.units[match["symbol"]]
+        one, many = lexicon.units[symbol]
         dot = "." if match["dot"] and not goes_on(match) else ""
         return f"{match['fraction']} {many if match['whole'] else one.split(' ', 1)[1]}{dot}"
 
@@ -169,9 +172,10 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
-        if (symbol in _GLUED_ONLY_APART and gap != " ") or (
-            symbol == "in" and gap and not (match[7] and goes_on(match))
-        ):
+        dotted = match[7] and goes_on(match)
+        if symbol in _GLUED_ONLY_APART and gap != " ":
+            return None
+        if symbol in _WORDS_TOO and (gap or symbol == "pt") and not dotted:
             return None
         one, many = lexicon.units[symbol]
         minus = f"{lexicon.minus} " if sign else ""
