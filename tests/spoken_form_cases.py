@@ -326,6 +326,11 @@ ENGLISH: list[tuple[str, str]] = [
         "So three quarters in the first group, two thirds in a row, with a five eighths inch bolt.",
     ),
     ("Use 12 pt or a 12-pt font with 1 pt. of cream.", "Use twelve pt or a 12-pt font with one pint of cream."),
+    (
+        "It depends on 3/4 of them, on 2/3 majority, on 12/5 at 3.",
+        "It depends on three quarters of them, on two thirds majority, on December fifth at three.",
+    ),
+    ("We meet on 3/4 at noon, or on 5/6.", "We meet on March fourth at noon, or on May sixth."),
 ]
 
 GERMAN: list[tuple[str, str]] = [

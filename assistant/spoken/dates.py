@@ -5,7 +5,7 @@ import re
 from assistant.spoken import german_ordinals
 from assistant.spoken.german_ordinals import german_ordinal
 from assistant.spoken.lexicon import Lexicon
-from assistant.spoken.numbers import cardinal, ordinal, year
+from assistant.spoken.numbers import DENOMINATORS, cardinal, ordinal, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
 
 _WEEKDAYS = {
@@ -16,6 +16,11 @@ _TAGE = {
     "Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag", "Sa": "Samstag",
     "So": "Sonntag",
 }  # fmt: skip
+# Behind "on 3/4", a word other than these is what there are three quarters of.
+_PART_OF = re.compile(
+    " (?!(?:at|and|or|in|from|to|until|through|for|with|by|before|after|as|because|but|when|if|is|was|will|the|a|an|"
+    "this|there|we|you|it|he|she|they|my|your|his|her|our|their)\\b)[a-z]"
+)
 _BEFORE_DECADE = frozenset("the his her their my your our in early late mid low high upper lower".split())
 _DECADES = {
     10: "tens", 20: "twenties", 30: "thirties", 40: "forties", 50: "fifties", 60: "sixties", 70: "seventies",
@@ -87,6 +92,9 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
         return say_date(day, month, whole_year, lexicon, _article(match))
 
     def on_day(match: re.Match[str]) -> str | None:
+        is_part = int(match[1]) < int(match[2]) and int(match[2]) in DENOMINATORS
+        if is_part and _PART_OF.match(match.string, match.end()):
+            return None
         month, day = (int(match[2]), int(match[1])) if lexicon.day_first else (int(match[1]), int(match[2]))
         return say_date(day, month, None, lexicon)
 

@@ -26,7 +26,7 @@ _SPANISH_FEMININE = re.compile(
     r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
 )
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
-_DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100))
+DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100))
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 VULGAR = {
     "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
@@ -163,7 +163,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{cardinal(over, code)} {cardinal(under, code)}"
         if code == "en" and under in (10, 100) and over <= under and not match.string.startswith(" of", match.end()):
             return f"{cardinal(over, code)} out of {cardinal(under, code)}"
-        if not 0 < over < under or under not in _DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
+        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
             return None
         part = fraction(over, under, code)
         return part if part is None or not whole else cardinal(int(whole), code) + f" {lexicon.conjunction} " + part
