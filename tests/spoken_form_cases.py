@@ -331,6 +331,10 @@ ENGLISH: list[tuple[str, str]] = [
         "It depends on three quarters of them, on two thirds majority, on December fifth at three.",
     ),
     ("We meet on 3/4 at noon, or on 5/6.", "We meet on March fourth at noon, or on May sixth."),
+    (
+        "The ratio is 1:10. The scale opens at 10:30, 16:9 at 10:30, 1:10 scale.",
+        "The ratio is one to ten. The scale opens at ten thirty, sixteen to nine at ten thirty, one to ten scale.",
+    ),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -446,6 +450,10 @@ GERMAN: list[tuple[str, str]] = [
         "Er lief 10 km. 5 Leute folgten. In der Str. 5 ist es.",
         "Er lief zehn Kilometer. fünf Leute folgten. In der Straße fünf ist es.",
     ),
+    (
+        "Im Verhältnis von 1:10. Das Verhältnis endete um 10:30 Uhr.",
+        "Im Verhältnis von eins zu zehn. Das Verhältnis endete um zehn Uhr dreißig.",
+    ),
 ]
 
 FRENCH: list[tuple[str, str]] = [
@@ -492,6 +500,10 @@ FRENCH: list[tuple[str, str]] = [
     ("Attendez 21 min.", "Attendez vingt et une minutes."),
     ("Il y en a 10⁶ ou 10⁻³.", "Il y en a dix puissance six ou dix puissance moins trois."),
     ("Il en reste 2/5, ou 3/4.", "Il en reste deux cinquièmes, ou trois quarts."),
+    (
+        "Mon rapport à 10:15, le rapport de 10:30, à l'échelle 1:50.",
+        "Mon rapport à dix heures quinze, le rapport de dix heures trente, à l'échelle un pour cinquante.",
+    ),
 ]
 
 SPANISH: list[tuple[str, str]] = [
@@ -550,4 +562,5 @@ SPANISH: list[tuple[str, str]] = [
     ("Hay 10⁶ o 10⁻³.", "Hay diez elevado a seis o diez elevado a menos tres."),
     ("Hay fruta, p. ej. peras.", "Hay fruta, por ejemplo peras."),
     ("Quedan 2/5, 1/3 y 3/4.", "Quedan dos quintos, un tercio y tres cuartos."),
+    ("Hace escala a las 10:30, a escala 1:50.", "Hace escala a las diez y treinta, a escala uno a cincuenta."),
 ]

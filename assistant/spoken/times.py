@@ -13,7 +13,12 @@ _ZONES = {
 # "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
 _HALVES = {"a": "A.M", "p": "PM"}
 
-_RATIO = re.compile(r"\b(?:ratio|scale|odds|Verhältnis|Maßstab|échelle|rapport|escala)\b", re.IGNORECASE)
+_RATIO_BEFORE = re.compile(
+    r"\b(?:(?:ratio|scale|odds)(?: of| is)?|(?:Verhältnis|Maßstab)(?: von| ist)?|échelle(?: de)?|"
+    r"dans un rapport(?: de)?|escala(?: es)?(?: de)?|ratio de):? \Z",
+    re.IGNORECASE,
+)
+_RATIO_BEHIND = re.compile("[ -](?:ratio|scale|odds)\\b")
 _WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 
@@ -40,7 +45,8 @@ def _clock(hour: int, minute: int, half: str | None) -> str:
 
 def _is_ratio(match: re.Match[str]) -> bool:
     """Whether one is spoken of: "a 1:10 ratio", "im Verhältnis von 1:10"."""
-    return _RATIO.search(match.string, max(0, match.start() - 16), match.end() + 8) is not None
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    return (_RATIO_BEFORE.search(before) or _RATIO_BEHIND.match(match.string, match.end())) is not None
 
 
 def _sane(hour: str, minute: str | None) -> bool:
