@@ -335,6 +335,10 @@ ENGLISH: list[tuple[str, str]] = [
         "The ratio is 1:10. The scale opens at 10:30, 16:9 at 10:30, 1:10 scale.",
         "The ratio is one to ten. The scale opens at ten thirty, sixteen to nine at ten thirty, one to ten scale.",
     ),
+    (
+        "I gave it to Max. 5 men came. Max. 10 men in the Dept. here.",
+        "I gave it to Max. five men came. Maximum ten men in the Department here.",
+    ),
 ]
 
 GERMAN: list[tuple[str, str]] = [
@@ -454,6 +458,11 @@ GERMAN: list[tuple[str, str]] = [
         "Im Verhältnis von 1:10. Das Verhältnis endete um 10:30 Uhr.",
         "Im Verhältnis von eins zu zehn. Das Verhältnis endete um zehn Uhr dreißig.",
     ),
+    (
+        "M. E. Müller las D. H. Lawrence. M. E. ist das gut.",
+        "M. E. Müller las D. H. Lawrence. Meines Erachtens ist das gut.",
+    ),
+    ("Ich sah I. A. Richards. Z.T. war es so.", "Ich sah I. A. Richards. Zum Teil war es so."),
 ]
 
 FRENCH: list[tuple[str, str]] = [
@@ -563,4 +572,8 @@ SPANISH: list[tuple[str, str]] = [
     ("Hay fruta, p. ej. peras.", "Hay fruta, por ejemplo peras."),
     ("Quedan 2/5, 1/3 y 3/4.", "Quedan dos quintos, un tercio y tres cuartos."),
     ("Hace escala a las 10:30, a escala 1:50.", "Hace escala a las diez y treinta, a escala uno a cincuenta."),
+    (
+        "En Washington D. C. vive. El A.C. Milan, 44 a.C. y d. C.",
+        "En Washington D. C. vive. El A.C. Milan, cuarenta y cuatro antes de Cristo y después de Cristo.",
+    ),
 ]

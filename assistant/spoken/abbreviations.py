@@ -13,6 +13,7 @@ _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
 _ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" name parts and sizes as often
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50}
 _AFTER_ROMAN = "(?!\\w|-|['’](?!s\\b))"
+_INITIALS = re.compile(r"(?:[A-ZÄÖÜ]\. ?)+")
 _HOUR_ENDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|teen|ty"
 _RULERS = (
     "Henry|Louis|Charles|George|Elizabeth|Edward|Richard|James|William|John|Paul|Benedict|Pius|Napoleon|Philip|"
@@ -42,7 +43,7 @@ def _street(match: re.Match[str]) -> str:
 
 
 def _known(lexicon: Lexicon) -> list[Rule]:
-    inner, closing, numbered = _spellings(lexicon.abbreviations), _spellings(lexicon.closing), lexicon.numbered
+    inner, closing, numbered = _tight(lexicon.abbreviations), _tight(lexicon.closing), lexicon.numbered
 
     def any_of(names: list[str]) -> str:
         return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
@@ -51,27 +52,46 @@ def _known(lexicon: Lexicon) -> list[Rule]:
         counted = (
             match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".").lower() in lexicon.units
         )
-        return None if counted else inner[match[0]]  # "10 min." is no minimum
+        return None if counted else _written_out(match, inner)  # "10 min." is no minimum
 
-    def at_end(match: re.Match[str]) -> str:
+    def at_end(match: re.Match[str]) -> str | None:
+        words = _written_out(match, closing)
         ends = match[0].endswith(".") and not goes_on(match, numbered=match[0] == "Str.")
-        return closing[match[0]] + ("." if ends else "")
+        return words and words + ("." if ends else "")
 
     def before_number(match: re.Match[str]) -> str:
         return f"{numbered[match[1]]} "
 
     start = r"(?<![\w.@/-])"
     return [
-        Rule(frozenset("."), re.compile(rf"{start}(?:{any_of(list(inner))})(?= ?\w)(?!\w\.\w)"), inside),
-        Rule(frozenset("."), re.compile(rf"{start}(?:{any_of(list(closing))})(?!\w)"), at_end),
+        Rule(
+            frozenset("."),
+            re.compile(rf"{start}(?:{any_of([*inner, *map(_capital, inner)])})(?= ?\w)(?!\w\.\w)"),
+            inside,
+        ),
+        Rule(frozenset("."), re.compile(rf"{start}(?:{any_of([*closing, *map(_capital, closing)])})(?!\w)"), at_end),
         Rule(DIGITS, re.compile(rf"{start}({any_of(list(numbered))}) ?(?=\d)"), before_number),
     ]
 
 
-def _spellings(table: Mapping[str, str]) -> dict[str, str]:
-    """Also without the spaces in them, and with a capital at the head of a sentence."""
-    tight = {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
-    return {name[0].upper() + name[1:]: words[0].upper() + words[1:] for name, words in tight.items()} | tight
+def _tight(table: Mapping[str, str]) -> dict[str, str]:
+    """Also without the spaces in them."""
+    return {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _written_out(match: re.Match[str], table: Mapping[str, str]) -> str | None:
+    """With a capital only at the head of a sentence ("saw Max. 5 men"), and no initials ("M. E. Gray", "D. C.")."""
+    name, text = match[0], match.string
+    if name in table:
+        return table[name]
+    inside = text[: match.start()].rstrip()[-1:]
+    if inside.isalnum() or inside == "," or (_INITIALS.fullmatch(name) and not goes_on(match)):
+        return None
+    return _capital(table[name[0].lower() + name[1:]])
 
 
 def _roman(figures: str) -> int:

@@ -92,13 +92,14 @@ ENGLISH = Lexicon(
         "Mr.": "Mister", "Mrs.": "Missus", "Ms.": "Miz", "Prof.": "Professor", "Rev.": "Reverend", "Gen.": "General",
         "Sgt.": "Sergeant", "Capt.": "Captain", "Lt.": "Lieutenant", "Gov.": "Governor", "Sen.": "Senator",
         "e.g.,": "for example,", "e.g.": "for example,", "i.e.,": "that is,", "i.e.": "that is,", "vs.": "versus",
-        "approx.": "approximately", "cf.": "compare", "ca.": "circa", "Mt.": "Mount", "Ft.": "Fort",
+        "approx.": "approximately", "Approx.": "Approximately", "cf.": "compare", "ca.": "circa",
+        "Mt.": "Mount", "Ft.": "Fort",
         "incl.": "including", "excl.": "excluding", "max.": "maximum", "avg.": "average", "esp.": "especially",
         "temp.": "temperature", "Apt.": "Apartment", "Hwy.": "Highway",
     },
     closing={
         "etc.": "et cetera", "Jr.": "Junior", "Sr.": "Senior", "Inc.": "Incorporated", "Ltd.": "Limited",
-        "Corp.": "Corporation", "dept.": "department", "govt.": "government",
+        "Corp.": "Corporation", "dept.": "department", "Dept.": "Department", "govt.": "government",
         "a.k.a.": "also known as",
     },
     numbered={
