@@ -463,6 +463,15 @@ GERMAN: list[tuple[str, str]] = [
         "M. E. Müller las D. H. Lawrence. Meines Erachtens ist das gut.",
     ),
     ("Ich sah I. A. Richards. Z.T. war es so.", "Ich sah I. A. Richards. Zum Teil war es so."),
+    (
+        "In Abschnitt 3.2. steht es, Version 3.10. ist neu.",
+        "In Abschnitt drei Punkt zwei. steht es, Version drei Punkt zehn. ist neu.",
+    ),
+    ("Ein illustr. Buch über den MwSt.-Satz.", "Ein illustr. Buch über den Mehrwertsteuer-Satz."),
+    (
+        "In der Alten Parkstr. 5.",
+        "In der Alten Parkstraße fünf.",
+    ),
 ]
 
 FRENCH: list[tuple[str, str]] = [

@@ -34,11 +34,13 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     if lexicon.code == "en":
         found += _english()
     if lexicon.code == "de":
-        found.append(Rule(frozenset("."), re.compile(r"(?<=[a-zäöüß]{2})str\.(?!\w)"), _street))
+        found.append(Rule(frozenset("."), re.compile(r"str\.(?<=[a-zäöüß]{2}str\.)(?!\w)"), _street))
     return tuple(found)
 
 
-def _street(match: re.Match[str]) -> str:
+def _street(match: re.Match[str]) -> str | None:
+    if not re.split("[\\s(]", match.string[max(0, match.start() - 40) : match.start()])[-1][:1].isupper():
+        return None  # "illustr."
     return "straße" if goes_on(match, numbered=True) else "straße."
 
 

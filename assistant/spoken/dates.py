@@ -21,6 +21,9 @@ _PART_OF = re.compile(
     " (?!(?:at|and|or|in|from|to|until|through|for|with|by|before|after|as|because|but|when|if|is|was|will|the|a|an|"
     "this|there|we|you|it|he|she|they|my|your|his|her|our|their)\\b)[a-z]"
 )
+_BEFORE_PART = frozenset(
+    "kapitel abschnitt punkt version ziffer absatz aufgabe abbildung tabelle note teil nr.".split()
+)
 _BEFORE_DECADE = frozenset("the his her their my your our in early late mid low high upper lower".split())
 _DECADES = {
     10: "tens", 20: "twenties", 30: "thirties", 40: "forties", 50: "fifties", 60: "sixties", 70: "seventies",
@@ -99,6 +102,8 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
         return say_date(day, month, None, lexicon)
 
     def german(match: re.Match[str]) -> str | None:
+        if word_before(match) in _BEFORE_PART:
+            return None
         return say_date(int(match[1]), int(match[2]), None, lexicon, _article(match))
 
     found = [

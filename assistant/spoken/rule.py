@@ -35,12 +35,12 @@ class Rule:
 
 
 def goes_on(match: re.Match[str], *, numbered: bool = False) -> bool:
-    """Whether a small letter or a bracket follows: the dot at the end of the match ends no sentence.
+    """Whether a small letter, a bracket or a hyphen follows: the dot at the end of the match ends no sentence.
 
     Nor does it before a digit, where a number belongs to the match: "Hauptstr. 12".
     """
     following = match.string[match.end() : match.end() + 2].lstrip(" ")[:1]
-    return following.islower() or (numbered and following.isdigit()) or following in tuple(",;:()")
+    return following.islower() or (numbered and following.isdigit()) or following in tuple(",;:()-")
 
 
 def word_before(match: re.Match[str]) -> str:
