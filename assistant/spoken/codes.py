@@ -61,21 +61,21 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
     kinds = "[Vv]ersion|[Rr]elease|[Ss]ection|[Cc]hapter|Kapitel|Abschnitt|[Cc]apítulo|[Cc]hapitre"
     found = [
         Rule(
-            frozenset("."),
+            DIGITS,
             re.compile(rf"{STARTS}({number}(?:\.{number}){{3}})(?::(\d{{1,5}}))?(?:/(\d{{1,2}}))?{ENDS}"),
             address,
         ),
         Rule(DIGITS, re.compile(rf"(?<![\w.@-])([vV])(\d{{1,4}}(?:\.\d{{1,6}}){{0,4}}){ENDS}"), version),
         # 1.234.567 is a number where thousands are grouped with dots.
         Rule(
-            frozenset("."),
+            DIGITS,
             re.compile(rf"{STARTS}()(?!\d{{1,3}}(?:\.\d{{3}}){{2,4}}{ENDS})(\d{{1,4}}(?:\.\d{{1,6}}){{2,4}}){ENDS}"),
             version,
         ),
-        Rule(frozenset("."), re.compile(rf"\b({_PRODUCTS}|{kinds}) (\d{{1,4}}\.\d{{1,4}}){ENDS}"), product),
+        Rule(DIGITS, re.compile(rf"\b({_PRODUCTS}|{kinds}) (\d{{1,4}}\.\d{{1,4}}){ENDS}"), product),
     ]
     if lexicon.decimal == ",":
-        found.append(Rule(frozenset("."), re.compile(rf"{STARTS}()(\d{{1,4}}\.(?!\d{{3}}\b)\d{{1,6}}){ENDS}"), version))
+        found.append(Rule(DIGITS, re.compile(rf"{STARTS}()(\d{{1,4}}\.(?!\d{{3}}\b)\d{{1,6}}){ENDS}"), version))
     return tuple(found)
 
 

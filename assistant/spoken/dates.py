@@ -116,7 +116,7 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     ]
     if lexicon.code == "de":
         short = rf"(?:(?<=[mrn] )|{STARTS}(?=[\d.]{{4,6}}(?:[,)]| [a-zäöü])))(\d{{1,2}})\.(\d{{1,2}})\.(?!\d)"
-        found.append(Rule(frozenset("."), re.compile(short), german))
+        found.append(Rule(DIGITS, re.compile(short), german))
     if lexicon.code == "en":
         found.append(Rule(frozenset("/"), re.compile(rf"(?<=\b[oO]n )(?!9/11)(\d{{1,2}})/(\d{{1,2}}){ENDS}"), on_day))
     return tuple(found)
