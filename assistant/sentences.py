@@ -214,7 +214,8 @@ class Sentences:
         if char in ENDS or (char == ";" and at > 0 and _is_greek(self._unspoken.text[at - 1])):
             return judge_end(self._unspoken, place, at)
         if char in OPENERS or char in CLOSERS or char == '"':
-            return Verdict.PASS, at + 1
+            begun = char == "»" and at + 1 == len(self._unspoken.text) and not self._unspoken.final
+            return (Verdict.WAIT, at) if begun else (Verdict.PASS, at + 1)  # "»" opens only before a letter
         if place.encloses(at):
             return Verdict.PASS, at + 1
         if char == " ":

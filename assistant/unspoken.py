@@ -13,6 +13,7 @@ CLOSERS = ")）”»」』"
 
 _CLOSES_GERMAN = {"“": "„", '"': "„", "«": "»"}
 """Marks that open elsewhere, to those that they close in German: „Ja.“, „Ja." and »Ja.«."""
+_BEHIND_FRENCH = re.compile(r"[\s.,;:!?)]")  # behind "»", where that closes
 _QUOTE_PATIENCE_CHARS = 120  # a sentence inside a longer quotation may end a unit: a story in quotes must not wait
 
 
@@ -82,7 +83,10 @@ class Place:
         """Whether the mark at `at`, which opens elsewhere, closes a German quotation."""
         char, before = unspoken.text[at], unspoken.text[unspoken.start : at]
         opener = _CLOSES_GERMAN.get(char) if self.depth else None
-        return opener is not None and before.rfind(opener) > before.rfind(char)
+        if opener is None:
+            return False
+        # The second: „Er rief „Ja“ laut“, one inside another.
+        return before.rfind(opener) > before.rfind(char) or before.count(opener) > before.count(char)
 
     def track(self, unspoken: Unspoken, at: int) -> None:
         """What the character at `at` opens or closes."""
@@ -95,7 +99,7 @@ class Place:
             if not inches:
                 self.quoted = not self.quoted
                 self.opened_at = at if self.quoted and not self.depth else self.opened_at
-        elif char in OPENERS or char == "»":
+        elif char in OPENERS or (char == "»" and not _BEHIND_FRENCH.match(text, at + 1)):
             self.opened_at = self.opened_at if self.depth or self.quoted else at
             self.depth += 1
 
