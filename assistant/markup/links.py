@@ -66,13 +66,11 @@ class Links:
         return end - 1 if following == "(" else end
 
     def bracket_end(self, text: str, pos: int) -> int:
-        """The text of a link ends: its target is not said; in code an index does."""
-        if self._reading.in_code_span:
-            return pos + 1
+        """The text of a link ends: its target is not said, behind a stray "`" either; in code an index does."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
-        if following == "[":
+        if following == "[" and not self._reading.in_code_span:
             return self._reference(text, pos)
         return self._target(text, pos) if following == "(" else pos + 1
 

@@ -55,6 +55,7 @@ def stream(text: str, sizes: list[int]) -> str:
         ("to <mailto:me@x.com> or <me.too@x.com>!", "to me@x.com or me.too@x.com!"),
         ("C++, i++ and C++", "C++, i++ and C++"),
         ("`v[0]`, `a[b][c]` and `x != y` [1]", "v 0, a b c and x ≠ y"),
+        ("A ` alone, then [a page](http://x.com/y)", "A alone, then a page"),
         ("<details><summary>a</summary>b</details>", "a\n\nb"),
         ("(www.example.org/x), ok", "(example.org), ok"),
         ("http://localhost:8000/v1 is up", "localhost is up"),
