@@ -47,6 +47,8 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
+    from rich.text import Text
+
     from assistant.engine_bench.bench import Bench, measure
     from assistant.engine_bench.report import as_json as spelled
     from assistant.engine_bench.report import tables, write
@@ -55,7 +57,8 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     progress = terminal(stderr=True)
     wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
     with progress.status("reading the recordings") as status:
-        report = asyncio.run(measure(wanted, status.update))
+        # As Text: a spinner reads markup whatever its console does.
+        report = asyncio.run(measure(wanted, lambda what: status.update(Text(what))))
     # Shown before it is written: it took minutes, and there may be no room for it.
     console = terminal()
     if as_json:

@@ -18,6 +18,7 @@ from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
 from assistant.engine_bench import bench as engine_bench
 from assistant.engine_bench.bench import RANDOM_WEIGHTS, Bench, Report, Row, Variant, measure, variants
+from assistant.engine_bench.cli import engines
 from assistant.engine_bench.clips import Label
 from audio.errors import EngineLoadError, SttError
 from audio.stt import Hearing, SegmentId, Words
@@ -308,6 +309,19 @@ def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[st
     assert done.returncode == 2
     assert "missing: repartee models pull" in done.stdout
     assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"
+
+
+def test_the_name_of_what_is_being_measured_is_no_markup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def measure(_bench: Bench, tell: Callable[[str], None]) -> Report:
+        tell("1 of 1: piper box [red] [/b] :wave:")
+        return Report((), 0, 0.0, 0.0, "")
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setattr(engine_bench, "measure", measure)
+    engines(out=tmp_path)
+    assert "1 of 1: piper box [red] [/b] :wave:" in capsys.readouterr().err
 
 
 @pytest.mark.slow
