@@ -88,7 +88,7 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
     try:
         first = _within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
         return [first, *_ask_on(client, hub, model, first.commit)]
-    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
         raise HubError(f"{hub} is not the address of a hub", "check HF_ENDPOINT") from error
     except (httpx.HTTPError, TimeoutError) as error:
         raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error

@@ -374,7 +374,9 @@ def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
     assert "does not answer as a hub does; check HF_ENDPOINT" in refused("tiny.en")
 
 
-@pytest.mark.parametrize("address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example"])
+@pytest.mark.parametrize(
+    "address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"]
+)
 def test_what_is_no_address_of_a_hub_is_named(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("tiny.en")
