@@ -189,6 +189,8 @@ class View:
         if fact.origin == "requested" and text in self._typed:
             self._typed.remove(text)
             text = ""  # it is on the screen already
+        elif fact.origin == "requested" and not text:
+            self._typed.clear()  # a conversation here answers all that was typed, and tells none of it
         if not text:
             if fact.origin == "spoken":
                 self._forget_speech()

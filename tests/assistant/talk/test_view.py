@@ -123,6 +123,18 @@ def test_what_was_typed_while_the_server_was_away_is_shown_once_each() -> None:
     assert plain(view) == [("you", "one", "typed"), ("you", "two", "typed"), ("you", "from before", "")]
 
 
+def test_words_that_were_typed_before_may_be_said_again() -> None:
+    view = View()
+    view.typed("yes")
+    seemed_to_go_on = (started(2), WordsHeard("and", rough=False), taken("yes", 2, "requested"))
+    for fact in (taken("", origin="requested"), started(2), taken("yes", 2), *seemed_to_go_on):
+        view.tell(fact, AT)
+    assert [(entry.text, entry.mark, entry.settled) for entry in view.entries] == [
+        ("yes", "typed", True),
+        ("yes", "", True),
+    ]
+
+
 def test_a_request_does_not_forget_who_is_speaking() -> None:
     view = told(started(), WordsHeard("what", rough=False), taken("", turn=2, origin="requested"))
     assert plain(view) == [("you", "what", "")]
