@@ -46,12 +46,13 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
     made = Handshake()
     parts = urlsplit(address)
     host = parts.hostname or ""
-    made.proxy = is_outside(address) and _goes_through_proxy(parts.scheme, host)
+    with suppress(httpx.InvalidURL, UnicodeError):  # of a name that can be no host's
+        made.proxy = is_outside(address) and _goes_through_proxy(parts.scheme, host)
     if made.proxy:
         return made
     loop = asyncio.get_running_loop()
     port = parts.port or _PORTS.get(parts.scheme, 80)
-    with suppress(OSError, TimeoutError):
+    with suppress(OSError, TimeoutError, UnicodeError):
         trusted = _trusted(ca_file) if parts.scheme in _SECURE else None
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             began_s = loop.time()

@@ -15,7 +15,7 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.endpoints import probe as endpoint_probe
 from assistant.endpoints.figures import Answer, Measured
-from assistant.endpoints.handshake import shake_hands
+from assistant.endpoints.handshake import Handshake, shake_hands
 from assistant.endpoints.probe import measured
 
 
@@ -126,6 +126,11 @@ def test_a_proxy_is_named_instead_of_being_measured(monkeypatch: pytest.MonkeyPa
     made = asyncio.run(shake_hands("https://far.example/v1"))
     assert made.proxy
     assert made.connect_ms is None
+
+
+@pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
+def test_a_name_that_can_be_no_hosts_leaves_the_figures_out(address: str) -> None:
+    assert asyncio.run(shake_hands(address)) == Handshake()
 
 
 def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
