@@ -38,7 +38,9 @@ def stream_url(address: str) -> str:
     try:
         given = urlsplit(address)
         scheme, _port = _SCHEMES[given.scheme.lower()], given.port
-        httpx.URL(address).raw_host.decode().encode("idna")  # as it is looked up
+        url = httpx.URL(address)
+        if url.host:  # raises for what only looks like IDNA
+            url.raw_host.decode().encode("idna")  # as it is looked up
     except (ValueError, KeyError, httpx.InvalidURL):
         scheme = ""
     if not scheme or not given.hostname or "@" in given.netloc:

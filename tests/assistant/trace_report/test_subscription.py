@@ -91,7 +91,7 @@ def test_any_address_of_a_server_will_do(address: str, url: str) -> None:
     "address",
     [
         *("ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["),
-        *("http://a..b", f"http://{70 * 'a'}.example", f"http://{70 * 'ä'}.example"),
+        *("http://a..b", f"http://{70 * 'a'}.example", f"http://{70 * 'ä'}.example", "http://xn--zz"),
     ],
 )
 def test_what_is_no_address_is_said_without_its_password(address: str) -> None:
