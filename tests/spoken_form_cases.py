@@ -171,6 +171,7 @@ ENGLISH: list[tuple[str, str]] = [
     ("x² + y² = z²", "x squared plus y squared equals z squared"),
     ("It is ±5 off.", "It is plus or minus five off."),
     ("It is ~50 of them.", "It is about fifty of them."),
+    ("It costs about ~$5.", "It costs about five dollars."),
     ("Take #5 now.", "Take number five now."),
     ("The tag is #winning today.", "The tag is hashtag winning today."),
     ("Ask @bob about it.", "Ask at bob about it."),

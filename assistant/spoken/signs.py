@@ -28,6 +28,9 @@ _BY = {"en": "by", "de": "mal", "fr": "par", "es": "por"}
 _ONLY_OF_FIGURES = frozenset("/:·")
 _FIGURES = frozenset("0123456789()²³xyzn")
 _CONDITION = re.compile(r"\b(?:if|when|where|while|wenn|falls|si)\b", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:about|around|approximately|roughly|etwa|ungefähr|rund|circa|environ|unos|unas)\s+\Z", re.IGNORECASE
+)
 _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
 
 
@@ -44,7 +47,8 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
 
     def read(match: re.Match[str]) -> str:
-        return f"{words[match[1]]} "
+        said_already = match[1] in "~≈" and _ABOUT.search(match.string, max(0, match.start() - 20), match.start())
+        return "" if said_already else f"{words[match[1]]} "
 
     def by(match: re.Match[str]) -> str:
         counted = re.match(rf" ?(?!px)(?:{units})\b", match.string[match.end() :])
