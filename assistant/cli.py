@@ -14,6 +14,7 @@ from typer.main import get_group
 from assistant.cli_options import Config, Llm, Overrides, with_home
 from assistant.endpoints.cli import endpoints
 from assistant.engine_bench.cli import bench
+from assistant.groups import first_of
 from assistant.models.cli import models
 from assistant.signals import as_ctrl_c
 from assistant.trace_report.cli import trace
@@ -282,7 +283,7 @@ def _run() -> None:
     try:
         _program()()
     except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
-        message, code = f"repartee: {_first(errors)}\n", 2
+        message, code = f"repartee: {first_of(errors)}\n", 2
     if code:
         sys.stderr.write(message)
         sys.exit(code)
@@ -303,11 +304,3 @@ def _without_types(command: object) -> None:
     if isinstance(command, TyperGroup):
         for one in command.commands.values():
             _without_types(one)
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Of several that came at once, out of however many task groups."""
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

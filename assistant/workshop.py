@@ -16,6 +16,7 @@ from assistant.config.settings import Settings
 from assistant.deeds import Deeds
 from assistant.derived_settings import needs, reads, with_phrase
 from assistant.engines import Chosen, Engines
+from assistant.groups import first_of
 from assistant.judge import Listener, judge_once
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing
@@ -116,7 +117,7 @@ class Workshop:
                 transcriber = hearing.result()
                 if not isinstance(transcriber, EngineLoadError):
                     await close_engine(transcriber, lambda _what: None)
-            raise _first(error)  # noqa: B904 - the one of the group keeps its own cause
+            raise first_of(error)  # noqa: B904 - the one of the group keeps its own cause
         transcriber = hearing.result()
         if isinstance(transcriber, EngineLoadError):
             await self.aclose()
@@ -348,13 +349,6 @@ async def close_engine(
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was left behind")
-
-
-def _first(error: BaseException) -> BaseException:
-    """Of several that came at once, out of however many task groups; one that came alone as it is."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _now_s() -> float:

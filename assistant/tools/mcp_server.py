@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, Tool
 
 from assistant.config.tool_settings import ToolServerSection
+from assistant.groups import first_of
 from assistant.tools import ToolError
 from assistant.tools.names import named
 from llm.chat import Function
@@ -237,8 +238,7 @@ def refusal_of(status: int, content_type: str, token_env: str) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Why a connection failed, in words that hold nothing of what was said: the kind of the innermost error."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_of(error)
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "no answer in time"
     if isinstance(error, httpx2.ConnectError):

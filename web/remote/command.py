@@ -8,12 +8,13 @@ from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
 from assistant.engines import Chosen
 from assistant.facts import Trouble
+from assistant.groups import first_of
 from assistant.talk.cards import Cards, chime, open_cards
 from assistant.talk.keys import TalkControls
 from assistant.talk.stage import Stage, perform, stage_of
 from web.remote.address import Address, address_of
 from web.remote.talk import RemoteTalk
-from web.remote.wire import ServerLostError, first_of
+from web.remote.wire import ServerLostError
 from web.serve import token_of
 
 READABLE = (

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from assistant.groups import first_of
 from web.remote.address import Address
 from web.remote.closing import Ending, closed, why_not
 from web.remote.conversation import NotOursError, error_code
@@ -247,11 +248,3 @@ def _whole(text: str) -> int:
 
 def _closing(socket: ClientConnection) -> ConnectionClosed:
     return socket.protocol.close_exc
-
-
-def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error in a group, however deep."""
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
