@@ -60,7 +60,9 @@ class McpTools:
         looked: Future[None] = Future()
         self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
         self._thread.start()
-        await asyncio.shield(asyncio.wrap_future(looked))  # the thread sets it, whether anybody waits or not
+        waiting = asyncio.wrap_future(looked)
+        waiting.add_done_callback(asyncio.Future.exception)  # nobody may be left to hear of it
+        await asyncio.shield(waiting)  # the thread sets it, whether anybody waits or not
 
     @property
     def functions(self) -> tuple[Function, ...]:

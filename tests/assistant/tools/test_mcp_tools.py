@@ -1,6 +1,7 @@
 """Real MCP servers, in processes of their own, over stdio and over HTTP."""
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
@@ -169,8 +170,17 @@ def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.M
         if look_s < 1:
             await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
         await stopped(tools)
+        await asyncio.sleep(0)  # what the thread says last is heard
 
-    run(test)
+    complaints: list[object] = []
+
+    async def listening() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
+        await test()
+        gc.collect()
+
+    run(listening)
+    assert complaints == []
 
 
 BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
