@@ -13,6 +13,13 @@ UNSURE = 0.6
 """The detector's probability up to which a frame during a reply says nothing."""
 
 
+EARLY_MS = 700.0
+"""Who speaks up so soon behind the beginning of an answer goes on, and shows by no "mhm" that they listen: a word takes
+some 400 ms to be heard, and 200 to 300 ms more to be answered."""
+
+LIKELY = 0.5
+"""The detector's probability from which a frame of such a voice counts in full."""
+
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
 
@@ -37,6 +44,7 @@ class Challenge:
     """Voice during a reply, not yet decided.
 
     Attributes:
+        early: It began so soon that it is no answer to the reply: whoever the reply answers goes on.
         kept: It was a turn already when somebody asked for this reply, by typing, or it may not interrupt: its words
             are a turn behind it, and what goes on of it interrupts nothing. Voice that begins anew may, if any may.
         turn: The number of that turn, where it was told already that it began.
@@ -54,6 +62,7 @@ class Challenge:
     ducked: bool = False
     lowered_at: Samples | None = None
     sure_ms: float = 0.0
+    early: bool = False
     kept: bool = False
     turn: int | None = None
     aside: OpenTurn | None = None
@@ -67,8 +76,15 @@ class Challenge:
 
     def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
         """With this frame there was enough of it to take the floor."""
-        self.sure_ms += _sure_ms(voicing)
-        return self.sure_ms >= settings.interrupt_after_ms * (2 if self.backchannel else 1)
+        self.counts(voicing)
+        return self.sure_ms >= settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
+
+    def counts(self, voicing: Voicing) -> None:
+        """A frame, as far as it is surely voice; of an early one as far as it is likely voice."""
+        if not self.early:
+            self.sure_ms += _sure_ms(voicing)
+        elif _kept(voicing.probability) >= LIKELY:
+            self.sure_ms += FRAME_MS
 
 
 @dataclass(slots=True)
@@ -91,14 +107,20 @@ class FloorReply:
     requested: bool = False
     resumed: bool = False
     words_heard: int = 0
-    audible: bool = False
+    audible_at: Samples | None = None
     challenge: Challenge | None = None
 
     def playing(self, event: Playing) -> None:
         """The speaker reports."""
         self.progress_at = max(self.progress_at, event.at)
         self.words_heard = max(self.words_heard, event.words_heard)
-        self.audible = self.audible or event.audible
+        if event.audible and self.audible_at is None:
+            self.audible_at = event.at
+
+    @property
+    def audible(self) -> bool:
+        """Something of it was heard."""
+        return self.audible_at is not None
 
     def stuck(self, at: Samples, settings: TurnSettings) -> bool:
         """Nothing was reported for too long."""
@@ -106,7 +128,10 @@ class FloorReply:
 
     def challenged(self, at: Samples, voicing: Voicing, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""
-        self.challenge = Challenge(segment, voicing.edge, at, sure_ms=_sure_ms(voicing))
+        since, answers = self.audible_at, bool(self.earlier)
+        early = answers and since is not None and voicing.edge - since <= samples_of_ms(EARLY_MS)
+        self.challenge = challenge = Challenge(segment, voicing.edge, at, early=early)
+        challenge.counts(voicing)
         opened = OpenSegment(segment, voicing.edge)
         if not interruptible or not self.audible:
             return (opened,)
@@ -142,9 +167,10 @@ class FloorReply:
 
 
 def _sure_ms(voicing: Voicing) -> float:
-    """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one.
+    """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one."""
+    return FRAME_MS * min(max((_kept(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)
 
-    As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike.
-    """
-    probability = round(voicing.probability * 255) / 255
-    return FRAME_MS * min(max((probability - UNSURE) / (1 - UNSURE), 0.0), 1.0)
+
+def _kept(probability: float) -> float:
+    """As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike."""
+    return round(probability * 255) / 255

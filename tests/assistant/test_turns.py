@@ -102,9 +102,9 @@ class Scene:
             told += self.tell(Heard(at(self.now_ms), voicing))
         return told
 
-    def babble(self, ms: float) -> tuple[Effect, ...]:
+    def babble(self, ms: float, probability: float = 0.58) -> tuple[Effect, ...]:
         """Something that may be voice, and never surely is."""
-        return self._go(ms, speaking=True, probability=0.58)
+        return self._go(ms, speaking=True, probability=probability)
 
     def _go(self, ms: float, *, speaking: bool, probability: float = 1.0) -> tuple[Effect, ...]:
         if speaking != self.speaking:
@@ -238,18 +238,20 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
 def test_a_voice_that_is_never_sure_lowers_the_reply_for_a_second() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
-    assert scene.babble(1000) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    scene.silence(1000)
+    assert scene.babble(1000) == (Duck(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
     assert scene.babble(20) == (Unduck(reply),)
     assert scene.babble(3000) == ()
     assert scene.voice(280) == (), "what becomes sure in the midst of it interrupts all the same"
-    assert scene.voice(20) == (Interrupt(reply), Started(2, at(1800)))
+    assert scene.voice(20) == (Interrupt(reply), Started(2, at(2800)))
 
 
 def test_a_voice_that_is_never_sure_is_nothing_where_it_ends_and_the_next_one_lowers_the_reply_again() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
     scene.babble(2000)
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(1500)), 1),)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),)
     assert scene.babble(20)[0] == Duck(reply)
 
 
@@ -263,6 +265,7 @@ def test_a_reply_gets_stuck_also_under_a_voice_that_is_never_sure(*, beside: boo
         scene.playing(ReplyId(2, 1), 1)
     else:
         scene.replying(words_heard=3, audible=True)
+        scene.silence(1000)
     effects = scene.babble(10_000)
     assert [type(effect) for effect in effects if isinstance(effect, Duck | Unduck)] == [Duck, Unduck]
     assert any(isinstance(effect, Interrupt) and effect.why == "stuck" for effect in effects)
@@ -281,10 +284,44 @@ def test_two_coughs_have_two_segments() -> None:
 def test_a_backchannel_is_given_twice_the_time() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
     scene.voice(200)
-    scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
+    scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
     assert scene.voice(300) == ()
-    assert scene.voice(100) == (Interrupt(reply), Started(2, at(1800)))
+    assert scene.voice(100) == (Interrupt(reply), Started(2, at(2800)))
+
+
+@pytest.mark.parametrize("behind_ms", [0, 300, 700])
+def test_who_speaks_up_right_behind_the_beginning_of_an_answer_goes_on_however_unsure_the_voice(behind_ms: int) -> None:
+    scene = Scene()
+    reply = scene.replying(audible=True)
+    scene.silence(behind_ms)
+    assert Duck(reply) in scene.babble(280)
+    assert scene.babble(20) == (Retract(reply), Started(1, at(1800 + behind_ms)))
+
+
+def test_a_mhm_right_behind_the_beginning_of_an_answer_is_none() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=1, audible=True)
+    scene.babble(200)
+    scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
+    assert Interrupt(reply) in scene.babble(100)
+
+
+def test_babble_that_no_detector_takes_for_speech_counts_for_nothing_even_there() -> None:
+    scene = Scene()
+    reply = scene.replying(audible=True)
+    assert [type(effect) for effect in scene.babble(2000, probability=0.49)] == [Duck, OpenSegment, Unduck]
+    assert scene.turns.replying == reply
+
+
+@pytest.mark.parametrize("asked", [Asked(at(0), "greeting", "Hello."), Asked(at(0), "requested")])
+def test_where_nobody_spoke_before_a_reply_nobody_goes_on_right_behind_its_beginning(asked: Asked) -> None:
+    scene = Scene()
+    scene.tell(asked)
+    scene.silence(20)
+    scene.playing(FIRST, 1)
+    assert [type(effect) for effect in scene.babble(2000)] == [Duck, OpenSegment, Unduck]
 
 
 def test_a_partial_of_another_segment_says_nothing_about_this_voice() -> None:
