@@ -86,6 +86,9 @@ class Judge:
     _habits: PauseHabits = field(default_factory=PauseHabits)
     _assistant_said: str = ""
 
+    def __post_init__(self) -> None:
+        self._track.resting = True
+
     # ---- what is heard ----
 
     def hear(self, frame: Frame, voicing: Voicing) -> None:
@@ -108,11 +111,13 @@ class Judge:
     def began(self, onset: Samples) -> None:
         """Somebody began to speak."""
         self._onset = onset
+        self._track.resting = False
         self._silent_since = self._silence = None
 
     def ended(self, *, turn: bool) -> None:
         """What was said is over; `turn`: and it was one."""
         self._onset = self._silent_since = self._silence = None
+        self._track.resting = True
         self._habits = self._habits.with_turn() if turn else self._habits.without_turn()
 
     def went_on(self) -> None:

@@ -1,7 +1,8 @@
 """What a voice does, hop by hop: pitch, level, balance and change of the spectrum, kept for the last eight seconds.
 
 Sans-I/O: 20 ms frames in; `prosody_features` reads the history at a silence. Two hops of 10 ms a frame. Frames are
-worked on several at once, for numpy's price is one per call (docs/experiments.md); whoever reads gets them all.
+worked on several at once, for numpy's price is one per call (docs/experiments.md); whoever reads gets them all. Pitch
+is half of the work, and sought only where somebody may want it.
 """
 
 import numpy as np
@@ -30,8 +31,12 @@ _PITCH_RATE_HZ = MIC_RATE_HZ // 2
 _WINDOW = 256
 _SHORTEST_LAG, _LONGEST_LAG = _PITCH_RATE_HZ // 400, _PITCH_RATE_HZ // 60 + 3
 _PITCH_SAMPLES = _WINDOW + _LONGEST_LAG
-_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES
-"""Sound before a frame that its first hop reaches back to."""
+_MOST_UNSOUGHT = 40
+"""Frames before the first one that wants a pitch whose pitch is sought after all: a turn of one word is read together
+with what was before it."""
+
+_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES + _MOST_UNSOUGHT * FRAME_SAMPLES
+"""Sound before a frame that may be reached back to."""
 
 _FFT = 512
 # The first lag whose normalized difference falls below this is the period (YIN's absolute threshold): a deeper dip at
@@ -57,11 +62,14 @@ class ProsodyTrack:
     What is read is of every frame pushed; the arrays are valid until the next push.
 
     Attributes:
+        resting: No turn is open: where nobody speaks, pitch is not sought, but for the 0.8 s before somebody does or
+            before this ends.
         end: Stream position after the newest hop.
         hops: How many there are, at most HISTORY_HOPS.
     """
 
     def __init__(self) -> None:
+        self.resting = False
         self._rows = np.zeros((6, HISTORY_HOPS), dtype=np.float32)
         self._pitch, self._clarity, self._level_db, self._tilt_db, self._change_db, self._probability = self._rows
         self._sound = np.zeros(_LEAD_SAMPLES + _MOST_WAITING * FRAME_SAMPLES, dtype=np.float32)
@@ -78,6 +86,7 @@ class ProsodyTrack:
         self._level_db.fill(_SILENCE_DB)
         self._sound.fill(0)
         self._waiting.clear()
+        self._unsought_hops = 0
         self._bands_db = np.full(len(_BAND_BINS) - 1, _SILENCE_DB, dtype=np.float32)
         self._spread = np.zeros(_PITCH_BINS)
 
@@ -151,8 +160,13 @@ class ProsodyTrack:
         self._rows[:, :-hops] = self._rows[:, hops:]
         self._probability[-hops:] = np.repeat([voicing.probability for voicing in self._waiting], _HOPS)
         self._hear_spectrum(sound, hops)
-        self._hear_pitch(sound, hops)
-        self._learn_pitch(hops)
+        if self.resting and not any(voicing.speaking for voicing in self._waiting):
+            self._pitch[-hops:], self._clarity[-hops:] = UNVOICED, 0
+            self._unsought_hops = min(self._unsought_hops + hops, _MOST_UNSOUGHT * _HOPS)
+        else:
+            self._hear_pitch(sound, hops + self._unsought_hops)
+            self._learn_pitch(hops)
+            self._unsought_hops = 0
         self._sound[:_LEAD_SAMPLES] = sound[frames:]
         self._waiting.clear()
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.endpointing.prosody import HISTORY_HOPS, UNVOICED, ProsodyTrack
+from audio.endpointing.prosody_features import prosody_at
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import Voicing
@@ -100,3 +101,54 @@ def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]
     for name in ("pitch", "clarity", "level_db", "tilt_db", "change_db", "probability"):
         np.testing.assert_array_equal(getattr(often, name), getattr(once, name))
     assert often.usual_pitch == once.usual_pitch
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 120), st.integers(5, 80)), min_size=1, max_size=4),
+    st.integers(0, 5),
+    st.integers(0, 2**32 - 1),
+)
+def test_where_nobody_speaks_no_pitch_is_sought_and_no_turn_looks_different_for_it(
+    parts: list[tuple[int, int]], dated_back: int, seed: int
+) -> None:
+    """Silence, speech, and so on, in frames; what is read is read at the end of each speech."""
+    resting, plain = ProsodyTrack(), ProsodyTrack()
+    resting.resting = True
+    frames = sum(silence + speech for silence, speech in parts) + 5 * len(parts)
+    noise = np.random.default_rng(seed).normal(0, 300, frames * FRAME_SAMPLES).astype(np.int16)
+    pcm = voice(np.linspace(100, 200, frames * FRAME_SAMPLES)) // 4 + noise
+    at, onset = 0, Samples(0)
+
+    def hear(count: int, *, speaking: bool) -> None:
+        nonlocal at
+        for _ in range(count):
+            frame = Frame(Samples(at), pcm[at : at + FRAME_SAMPLES])
+            for track in (resting, plain):
+                track.push(frame, Voicing(speaking, onset, float(speaking)))
+            at += FRAME_SAMPLES
+
+    for silence, speech in parts:
+        hear(silence, speaking=False)
+        onset = Samples(max(at - dated_back * FRAME_SAMPLES, 0))
+        hear(1, speaking=True)
+        resting.resting = False
+        hear(speech - 1, speaking=True)
+        edge = Samples(at)
+        hear(5, speaking=False)
+        assert prosody_at(resting, onset, edge) == prosody_at(plain, onset, edge)
+        resting.resting = True
+
+
+def test_where_nobody_speaks_no_pitch_is_sought() -> None:
+    track = ProsodyTrack()
+    track.resting = True
+    pcm = voice(np.full(2 * MIC_RATE_HZ, 150.0))
+    for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        track.push(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]), Voicing(False, Samples(0), 0.0))
+    assert not track.pitch.any()
+    assert not track.clarity.any()
+    assert track.level_db[-1] > -40
+    track.resting = False
+    track.push(Frame(Samples(len(pcm)), pcm[:FRAME_SAMPLES]), Voicing(False, Samples(0), 0.0))
+    assert (track.pitch[-80:] != UNVOICED).mean() > 0.9
+    assert (track.pitch[:-90] == UNVOICED).all()
