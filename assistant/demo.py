@@ -27,6 +27,7 @@ from assistant.workshop import Workshop, close_engine
 from audio.clock import StreamClock
 from audio.errors import AudioFileError
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.recording import Recording, open_recording
 from audio.speaker import WavSpeaker
 from audio.stereo import StereoWriter
@@ -45,7 +46,7 @@ class _Taped:
     """A microphone whose frames are also written to the left channel."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
-        self.patient = False
+        self.heed = Heed.ALL
         self._microphone = microphone
         self._tape = tape
 

@@ -55,14 +55,19 @@ from assistant.turn_events import (
 )
 from assistant.turns import Turns
 from audio.frame import Frame
+from audio.heed import FLOW_S, Heed
 from audio.microphone import Microphone
 from audio.speaker import Speaker
-from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
+from audio.vad import Voicing
 
 LAST_REPLY_TIMEOUT_S = 60.0
 
 UNHEARD = 0.2
 """A frame that is less likely speech than this begins none."""
+
+FLOWING = 0.9
+"""Behind a frame that is more likely speech than this, speech ends in none that is as loud."""
 
 MOST_TYPED = 20
 """Waiting while spoken words are still to come; then the oldest are forgotten."""
@@ -246,10 +251,18 @@ class Session:
             self._let_go(self.key)
         for announcement in self.engines.deeds.due(self._now_s()):
             self._tell(Asked(self._at, "announcement", announcement))
+        self.microphone.heed = self._to_heed(voicing)
+
+    def _to_heed(self, voicing: Voicing) -> Heed:
+        """What of the sound that is to come may decide something."""
         # Timers are looked at with every frame, and whoever lets go of a key waits for what was said until then.
-        awaited = self.key is not None or self.engines.deeds.timers.any_set
-        unheard = not voicing.speaking and voicing.probability < UNHEARD
-        self.microphone.patient = unheard and self.turns.calm and not awaited
+        if self.key is not None or self.engines.deeds.timers.any_set:
+            return Heed.ALL
+        if not voicing.speaking:
+            return Heed.VOICE if voicing.probability < UNHEARD and self.turns.calm else Heed.ALL
+        until = Samples(self._at + samples_of_s(FLOW_S))
+        flowing = voicing.fading is None and voicing.probability > FLOWING
+        return Heed.SILENCE if flowing and self.turns.listens(until) else Heed.ALL
 
     def _let_go(self, key: TalkKey) -> None:
         match key.due(self._at, self._listening.onset if self.turns.floor is Floor.USER else None):

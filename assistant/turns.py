@@ -97,6 +97,13 @@ class Turns:
         state = self._state
         return state.turn is None and not state.announcements and (state.reply is None or state.reply.challenge is None)
 
+    def listens(self, until: Samples) -> bool:
+        """Somebody has the floor, and nothing is prepared for its end: voiced frames up to there decide nothing."""
+        turn = self._state.turn
+        if turn is None or turn.endpoint is not None or turn.attempt is not None:
+            return False
+        return self.settings.manual or not turn.too_long(until, self.settings)
+
     @property
     def _interruptible(self) -> bool:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from audio.clock import StreamClock
 from audio.filled import FilledSilence
 from audio.frame import Frame
-from audio.hush import Hush
+from audio.heed import Heed, Heeding
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
@@ -18,20 +18,17 @@ _SILENT_AFTER_AT_MOST_S = 0.5
 _FRAME_S = FRAME_MS / 1000
 _FRAMES_PER_IDLE = 50
 
-HUSH_S = 0.16
-"""How long hush may wait: eight frames, five windows of Silero. Eight at once cost less than one by one, for whatever a
-frame goes through is cold in the processor's caches by the time of the next (docs/experiments.md)."""
-
 
 class Microphone(Protocol):
     """Where frames come from: a sound card, a socket, a recording.
 
     Attributes:
-        patient: Set by whoever takes the frames: while nobody speaks, what is no louder than the room may come late,
-            by up to 160 ms and several at once. Anything louder comes at once, and so does what waited before it.
+        heed: Set by whoever takes the frames: what has to come at once, with all that waited before it. The rest may
+            come late, several frames at a time: what is no louder than the room, by up to 160 ms, where nobody speaks;
+            what is as loud as the speech in whose midst it is, by up to 80 ms.
     """
 
-    patient: bool
+    heed: Heed
 
     @property
     def clock(self) -> StreamClock:
@@ -54,7 +51,7 @@ class Microphone(Protocol):
 class MicrophoneLine:
     """Raw blocks to frames: mixed down, resampled, cut into 20 ms, silence put in. Sans-I/O; not thread-safe.
 
-    Where it may be patient, blocks of hush wait for each other; what they are made into is the same.
+    Blocks that need not be heeded at once wait for each other; what they are made into is the same.
 
     The frames of one call stay as they are until the next call: their samples are views into the block that was
     pushed or into two buffers of one frame each.
@@ -72,7 +69,7 @@ class MicrophoneLine:
         self.filled = FilledSilence()
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
-        self._hush = Hush()
+        self._heeding = Heeding()
         self._held: list[Pcm] = []  # blocks that are not yet resampled
         self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
@@ -93,7 +90,7 @@ class MicrophoneLine:
 
     @property
     def _newest(self) -> Samples:
-        """The end of the newest sound that has come: the resampler, or hush, may still hold it back."""
+        """The end of the newest sound that has come: it may still be held back."""
         return Samples(self._origin + self._resampler.received_with(self._held_samples))
 
     @property
@@ -105,19 +102,18 @@ class MicrophoneLine:
     def _patience_s(self) -> float:
         return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float, *, patient: bool = False) -> list[Frame]:
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Heed = Heed.ALL) -> list[Frame]:
         """The frames that a block completes.
 
         Args:
             block: int16, (n,) or (n, channels), any n, at this line's rate; a mono block at 16 kHz is not copied.
             arrival_s: Loop time at which its last sample was here; never going backwards.
-            patient: Nobody is known to speak: a block of hush may wait.
+            heed: What may not wait.
         """
         if len(block) == 0:
             return []
         pcm = mixdown(block)
-        room = HUSH_S * self._rate_hz - self._held_samples
-        waits = patient and self._hush.holds(pcm) and len(pcm) < room
+        waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The newest sample may still be held back, but here it is.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from audio.clock import StreamClock
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.microphone import MicrophoneLine
 from audio.recording import Recording
 from audio.units import FRAME_MS
@@ -19,7 +20,7 @@ class WavMicrophone:
 
     Attributes:
         recording: What it plays.
-        patient: See `Microphone`; sound that is there already never comes late.
+        heed: See `Microphone`; sound that is there already never comes late.
     """
 
     def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
@@ -33,7 +34,7 @@ class WavMicrophone:
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
         self.recording = recording
-        self.patient = False
+        self.heed = Heed.ALL
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)

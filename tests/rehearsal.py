@@ -29,7 +29,7 @@ from assistant.turns import Turns
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
-from audio.microphone import HUSH_S
+from audio.heed import FLOW_S, HUSH_S, Heed
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Words
 from audio.tts import Chunk, WordMark
@@ -60,7 +60,7 @@ LATE_FOR_MS = 500
 class ScriptedMicrophone:
     """Loud frames where somebody speaks, in virtual real time; each may come late, and `muted` ones are silent.
 
-    Where it may be patient it is, as `MicrophoneLine`: silent frames wait until there are eight.
+    What need not be heeded at once waits, as in `MicrophoneLine`: silent frames until there are eight, loud ones four.
 
     `late_ms`: by how much frames come late, one after another for half a second each; a later frame waits for it.
     """
@@ -69,7 +69,7 @@ class ScriptedMicrophone:
         self.clock = StreamClock()
         self.invented_frames = 0
         self.muted = False
-        self.patient = False
+        self.heed = Heed.ALL
         self._says = says
         self._frames = length_ms // 20
         self._late_ms = late_ms
@@ -89,7 +89,8 @@ class ScriptedMicrophone:
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
             held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, invented=muted[number]))
-            if not self.patient or spoken or len(held) >= HUSH_S * 50 or number == self._frames - 1:
+            waits = {Heed.VOICE: 0.0 if spoken else HUSH_S, Heed.SILENCE: FLOW_S if spoken else 0.0}
+            if len(held) >= waits.get(self.heed, 0.0) * 50 or number == self._frames - 1:
                 for frame in held:
                     yield frame
                 held.clear()

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from audio.clock import StreamClock
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 
@@ -26,12 +27,12 @@ class ClientMicrophone:
     While no sound comes (muted, push-to-talk, a lost network) the line goes on in silence.
 
     Attributes:
-        patient: See `Microphone`.
+        heed: See `Microphone`.
     """
 
     def __init__(self, rate_hz: int) -> None:
         """`rate_hz`: of the blocks, until `deliver` says otherwise."""
-        self.patient = False
+        self.heed = Heed.ALL
         self._line = MicrophoneLine(rate_hz)
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event: everything before it was heard
         self._came = asyncio.Event()
@@ -69,7 +70,7 @@ class ClientMicrophone:
             if self._ended:
                 return
             self._keep(self._line.retune(rate_hz))
-            self._keep(self._line.push(block[at : at + rate_hz], loop.time(), patient=self.patient))
+            self._keep(self._line.push(block[at : at + rate_hz], loop.time(), self.heed))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 

@@ -15,6 +15,7 @@ from audio.card.keeper import CardKeeper
 from audio.card.stream import Bell, CardLibrary, CardStream, Opened
 from audio.clock import StreamClock
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.level import mean_dbfs, rms_dbfs
 from audio.microphone import MicrophoneLine
 from audio.portaudio.owner import shared
@@ -78,7 +79,7 @@ class CardMicrophone:
     Attributes:
         level_dbfs: Of the last 100 ms, before they were cleaned; -inf where there was no sound.
         muted: The stream is closed, and stays so until `mute(False)`.
-        patient: See `Microphone`.
+        heed: See `Microphone`.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class CardMicrophone:
             library: Who opens the stream; the program's own where None.
         """
         self.muted = False
-        self.patient = False
+        self.heed = Heed.ALL
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
         self._keeper = CardKeeper(
@@ -194,7 +195,7 @@ class CardMicrophone:
                 came = True
                 self._lag_s = self._stream.lane.clock.lag_s
                 captured_s = self._forward(block.at_s)
-                for frame in self._line.push(block.pcm, captured_s, patient=self.patient):
+                for frame in self._line.push(block.pcm, captured_s, self.heed):
                     yield self._cleaned(frame)
         if not came:
             # In the time of capture, as everything on this line.

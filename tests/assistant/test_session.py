@@ -19,6 +19,7 @@ from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio.errors import AudioError
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.units import Samples, samples_of_ms
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
@@ -56,24 +57,24 @@ def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
 
 
 class NotedMicrophone(ScriptedMicrophone):
-    """Notes how far the conversation had heard when it was last patient, and when not."""
+    """Notes at which ms of loop time the conversation said what is to be heeded."""
 
     def __init__(self, says: Sequence[Says], length_ms: int) -> None:
-        self.notes: list[tuple[float, bool]] = []  # at ms of loop time
-        self._patient = False
+        self.notes: list[tuple[float, Heed]] = []
+        self._heed = Heed.ALL
         super().__init__(says, length_ms)
 
     @property
-    def patient(self) -> bool:
-        return self._patient
+    def heed(self) -> Heed:
+        return self._heed
 
-    @patient.setter
-    def patient(self, patient: bool) -> None:
-        self._patient = patient
-        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, patient))
+    @heed.setter
+    def heed(self, heed: Heed) -> None:
+        self._heed = heed
+        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, heed))
 
 
-def test_frames_come_late_only_while_nothing_is_waited_for() -> None:
+def test_frames_come_late_only_where_nothing_is_waited_for() -> None:
     says = [TIME, Says(3500, 3560, "mhm")]  # the second one into the reply
     rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock. " * 6,))
     rehearsal.microphone = microphone = NotedMicrophone(says, 9000)
@@ -81,19 +82,19 @@ def test_frames_come_late_only_while_nothing_is_waited_for() -> None:
     (record,) = performance.records
     assert record.outcome == "answered"
     zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
-    notes = [(round(at_ms - zero_ms), patient) for at_ms, patient in microphone.notes]
-    changes = [after for before, after in pairwise(notes) if before[1] != after[1]]
+    notes = [(round(at_ms - zero_ms), heed) for at_ms, heed in microphone.notes]
+    changes = [after for before, after in pairwise(notes) if before[1] is not after[1]]
     assert record.endpoint_ms is not None
     commit_ms = next(event.at_ms for event in record.events if event.name == "commit")
-    came, went, again, over = changes[1:5]
-    assert changes[0][1]  # from the first frame on
-    assert came == (1020, False)  # the first one in which somebody speaks
-    assert went[1]
-    assert commit_ms <= went[0] <= commit_ms + 20
-    assert again == (3520, False)
-    assert over[1]
-    assert over[0] >= 3620
-    assert len(changes) == 5
+    assert [heed for _, heed in changes] == [
+        Heed.VOICE, Heed.SILENCE, Heed.ALL, Heed.VOICE, Heed.ALL, Heed.VOICE
+    ]  # fmt: skip
+    came, paused, went, again, over = (at_ms for at_ms, _ in changes[1:])
+    assert came == 1020  # the first frame in which somebody speaks
+    assert paused == 1820
+    assert commit_ms <= went <= commit_ms + 20
+    assert again == 3520
+    assert over >= 3620
 
 
 def test_what_is_shown_comes_in_order() -> None:

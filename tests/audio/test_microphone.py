@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.microphone import HUSH_S, MicrophoneLine
+from audio.heed import FLOW_S, HUSH_S, Heed
+from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
 RATES = [8_000, 16_000, 22_050, 44_100, 48_000]
@@ -270,22 +271,22 @@ def test_before_the_moment_it_names_the_line_puts_no_silence_in() -> None:
     assert line.idle(line.silent_from_s + 0.001) != []
 
 
-# ---- hush: blocks that nobody waits for ----
+# ---- blocks that nobody waits for ----
 
 
 def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
     return np.random.default_rng(seed).integers(-spread // 2, spread // 2 + 1, samples).astype(np.int16)
 
 
-def in_blocks(line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, *, patient: bool = True) -> list[int]:
+def in_blocks(line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Heed = Heed.VOICE) -> list[int]:
     """How many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
-    return [len(line.push(block, at_s + (n + 1) * 0.02, patient=patient)) for n, block in enumerate(blocks)]
+    return [len(line.push(block, at_s + (n + 1) * 0.02, heed)) for n, block in enumerate(blocks)]
 
 
-def test_hush_comes_eight_frames_at_once_where_one_is_patient() -> None:
+def test_hush_comes_eight_frames_at_once_where_only_a_voice_counts() -> None:
     line = MicrophoneLine(24_000)
-    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, patient=False)
+    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, Heed.ALL)
     assert set(at_once) <= {0, 1, 2}
     learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
     assert learning[:10] == [1] * 10  # what the room is like has to be known first
@@ -297,21 +298,22 @@ def test_hush_comes_eight_frames_at_once_where_one_is_patient() -> None:
 def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 100), 0.0)
-    in_blocks(line, noise(200, 480), 2.0, patient=False)
+    in_blocks(line, noise(200, 480), 2.0, Heed.ALL)
     assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
-    soft = line.push(noise(500, 480), 2.1, patient=True)  # 8 dB
+    soft = line.push(noise(500, 480), 2.1, Heed.VOICE)  # 8 dB
     assert len(soft) == 4
     assert line.received == line.clock.to_position(2.1)
     assert in_blocks(line, noise(200, 480), 2.1) == [0]
-    assert in_blocks(line, noise(200, 480), 2.12, patient=False) == [2]
+    assert in_blocks(line, noise(200, 480), 2.12, Heed.ALL) == [2]
 
 
 def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 200), 0.0)
-    louder = in_blocks(line, noise(1000, 480 * 200, 1), 4.0)
+    in_blocks(line, noise(1000, 480), 4.0, Heed.ALL)
+    louder = in_blocks(line, noise(1000, 480 * 200, 1), 4.02)
     first = louder.index(8)
-    assert 25 < first < 150
+    assert 15 < first < 50
     assert set(louder[1:10]) == {1}
     assert sorted(set(louder[first:])) == [0, 8]
 
@@ -319,47 +321,77 @@ def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
 def test_digital_silence_is_hush_from_the_beginning() -> None:
     line = MicrophoneLine(24_000)
     assert sum(in_blocks(line, np.zeros(480 * 16, np.int16), 0.0)) == 15  # the resampler holds back 2 ms
-    assert len(line.push(np.zeros(480, np.int16), 0.34, patient=True)) == 0
+    assert len(line.push(np.zeros(480, np.int16), 0.34, Heed.VOICE)) == 0
 
 
 def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
     line = MicrophoneLine(16_000)
     sound = noise(20, 320 * 4)
     for n, block in enumerate(sound.reshape(-1, 320)):
-        assert line.push(block, 10.02 + n * 0.02, patient=True) == []
+        assert line.push(block, 10.02 + n * 0.02, Heed.VOICE) == []
     frames = kept(line.idle(10.2))
     np.testing.assert_array_equal(sound_of(frames[:4]), sound)
     assert [frame.invented for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
     assert line.received == len(sound)
 
 
+@pytest.mark.parametrize("spread", [2000, 20_000])
+def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread: int) -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(spread, 480), 0.0, Heed.ALL)
+    together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Heed.SILENCE)
+    assert sorted(set(together)) == [0, 4]
+    assert together.count(4) == 10
+
+
+def test_in_the_midst_of_speech_what_is_softer_comes_at_once_with_what_waited_before_it() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(8000, 480 * 4), 0.0, Heed.SILENCE)
+    assert in_blocks(line, noise(8000, 480 * 2), 0.08, Heed.SILENCE) == [0, 0]
+    assert in_blocks(line, noise(2500, 480 * 3), 0.12, Heed.SILENCE) == [3, 1, 1]  # 10 dB
+    assert in_blocks(line, noise(8000, 480), 0.18, Heed.SILENCE) == [0]
+
+
+def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(8000, 480 * 4), 0.0, Heed.SILENCE)
+    softer = in_blocks(line, noise(2000, 480 * 100), 0.08, Heed.SILENCE)
+    assert 10 < softer.index(0) < 50
+    assert sorted(set(softer[60:])) == [0, 4]
+
+
+def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
+    line = MicrophoneLine(24_000)
+    assert sum(in_blocks(line, np.zeros(480 * 6, np.int16), 0.0)) == 0
+    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [6]  # the resampler holds back 2 ms
+
+
 @settings(max_examples=60)
 @given(
     rate_hz=st.sampled_from(RATES),
     blocks=st.lists(
-        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.booleans()), max_size=60
+        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.sampled_from(Heed)), max_size=60
     ),
     ends=st.sampled_from(["finish", "retune", "idle"]),
 )
-def test_patience_changes_when_frames_come_and_nothing_else(
-    rate_hz: int, blocks: list[tuple[int, int, bool]], ends: str
+def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
+    rate_hz: int, blocks: list[tuple[int, int, Heed]], ends: str
 ) -> None:
-    patient, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
+    unheeded, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
     late: list[Frame] = []
     prompt: list[Frame] = []
     pushed = 0
-    for seed, (size, spread, waits) in enumerate(blocks):
+    for seed, (size, spread, heed) in enumerate(blocks):
         block = noise(spread, size, seed)
         pushed += size
-        late += kept(patient.push(block, pushed / rate_hz, patient=waits))
+        late += kept(unheeded.push(block, pushed / rate_hz, heed))
         prompt += kept(plain.push(block, pushed / rate_hz))
-        assert patient.received == plain.received
-        assert patient.clock.offset_s == plain.clock.offset_s
+        assert unheeded.received == plain.received
+        assert unheeded.clock.offset_s == plain.clock.offset_s
         behind = (len(prompt) - len(late)) * FRAME_SAMPLES
-        assert 0 <= behind < HUSH_S * 16_000 + FRAME_SAMPLES
-        if not waits:
-            assert behind == 0
-    for line, frames in ((patient, late), (plain, prompt)):
+        longest_s = {Heed.ALL: 0.0, Heed.VOICE: HUSH_S, Heed.SILENCE: FLOW_S}[heed]
+        assert 0 <= behind < longest_s * 16_000 + FRAME_SAMPLES
+    for line, frames in ((unheeded, late), (plain, prompt)):
         match ends:
             case "finish":
                 frames.extend(kept(line.finish()))

@@ -30,7 +30,7 @@ from assistant.replay.retelling import DECISIONS, Step, decided, events_of, reco
 from assistant.replay.turns import conversation_of
 from assistant.trace.record import TurnRecord
 from assistant.trace.told import told_of
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, fitted_turn_end
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
 from assistant.turn_events import Commit, Effect, Event, Prepare, TakeDown
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
@@ -211,6 +211,8 @@ INTO_THE_END = [Says(460, 560, "what time is it"), Says(3560, 3660, ""), Says(37
 
 # Words that were asked for and dropped before they came: no judgement was made up with them.
 GOES_ON = [Says(460, 560, ""), Says(620, 720, "what time is it"), Says(840, 940, "")]
+# A voice that goes on when its turn is as long as turns may be: the frames before that come one by one.
+ON_AND_ON = [Says(520, 3020, "")]
 BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
 
@@ -220,6 +222,7 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @example(COUGHS, BRIEF, 0)
 @example(INTO_THE_END, replace(BRIEF, interruptible=False, by_name=True), 0)
 @example(GOES_ON, BRIEF, 0)
+@example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=Patience(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
     with overheard() as then:
