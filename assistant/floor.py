@@ -182,7 +182,13 @@ class FloorState:
         # Joined to what follows only if it is retracted; an apology has no words worth joining.
         earlier = (attempt.text,) if attempt.text else turn.earlier
         self.reply = FloorReply(
-            attempt.reply, earlier, attempt.rough, progress_at=at, attempts=turn.attempts, requested=turn.owed
+            attempt.reply,
+            earlier,
+            attempt.rough,
+            progress_at=at,
+            attempts=turn.attempts,
+            requested=turn.owed,
+            again=bool(turn.earlier) and not attempt.added,
         )
         return (Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
 
@@ -197,7 +203,7 @@ class FloorState:
         turn.attempts += 1
         answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.earlier)
         self.reply = FloorReply(
-            answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True
+            answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True, again=True
         )
         commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested")
         return (*dropped, DiscardSegment(turn.segment, turn.number), Prepare(answer, text), commit)

@@ -96,6 +96,7 @@ class FloorReply:
         attempts: Of its turn so far, dropped ones too: no id is used twice.
         announcement: It is to be made again if nothing of it was heard.
         resumed: It is the rest of one that was cut.
+        again: It was taken back for a voice without words: another such voice is believed less.
     """
 
     reply: ReplyId
@@ -106,6 +107,7 @@ class FloorReply:
     announcement: Announcement | None = None
     requested: bool = False
     resumed: bool = False
+    again: bool = False
     words_heard: int = 0
     audible_at: Samples | None = None
     challenge: Challenge | None = None
@@ -128,7 +130,8 @@ class FloorReply:
 
     def challenged(self, at: Samples, voicing: Voicing, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""
-        since, answers = self.audible_at, bool(self.earlier)
+        since = self.audible_at
+        answers = bool(self.earlier) and not self.again and interruptible
         early = answers and since is not None and voicing.edge - since <= samples_of_ms(EARLY_MS)
         self.challenge = challenge = Challenge(segment, voicing.edge, at, early=early)
         challenge.counts(voicing)

@@ -93,9 +93,11 @@ class Turns:
 
     @property
     def calm(self) -> bool:
-        """Nobody speaks or has just spoken, and nothing is to be announced: the next silent frame decides nothing."""
+        """Nobody speaks or has just spoken, and nothing is to be said: the next silent frame decides nothing."""
         state = self._state
-        return state.turn is None and not state.announcements and (state.reply is None or state.reply.challenge is None)
+        if state.turn is not None or state.announcements or state.goes_on is not None:
+            return False
+        return state.reply is None or state.reply.challenge is None
 
     def listens(self, until: Samples) -> bool:
         """Somebody has the floor, and nothing is prepared for its end: voiced frames up to there decide nothing."""

@@ -292,12 +292,45 @@ def test_a_backchannel_is_given_twice_the_time() -> None:
 
 
 @pytest.mark.parametrize("behind_ms", [0, 300, 700])
-def test_who_speaks_up_right_behind_the_beginning_of_an_answer_goes_on_however_unsure_the_voice(behind_ms: int) -> None:
+@pytest.mark.parametrize("probability", [0.5, 0.58])
+def test_who_speaks_up_right_behind_the_beginning_of_an_answer_goes_on_however_unsure_the_voice(
+    behind_ms: int, probability: float
+) -> None:
     scene = Scene()
     reply = scene.replying(audible=True)
     scene.silence(behind_ms)
-    assert Duck(reply) in scene.babble(280)
-    assert scene.babble(20) == (Retract(reply), Started(1, at(1800 + behind_ms)))
+    assert Duck(reply) in scene.babble(280, probability)
+    assert scene.babble(20, probability) == (Retract(reply), Started(1, at(1800 + behind_ms)))
+
+
+def test_later_on_it_has_to_be_sure() -> None:
+    scene = Scene()
+    scene.replying(audible=True)
+    scene.silence(720)
+    assert [type(effect) for effect in scene.babble(2000)] == [Duck, OpenSegment, Unduck]
+
+
+def test_where_no_voice_may_interrupt_an_early_one_counts_no_more_than_any() -> None:
+    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene.replying(audible=True)
+    scene.silence(300)
+    scene.babble(300)
+    assert [type(effect) for effect in scene.silence(20)] == [DiscardSegment]
+
+
+def test_babble_takes_an_answer_back_once_and_not_for_ever() -> None:
+    scene = Scene()
+    reply = scene.replying(audible=True)
+    scene.silence(300)
+    assert Retract(reply) in scene.babble(300)
+    scene.silence(500)
+    scene.transcribed(ReplyId(1, 2), "")
+    again = scene.turns.replying
+    assert again is not None
+    assert again.turn == 1
+    scene.playing(again, 0)
+    scene.silence(300)
+    assert [type(effect) for effect in scene.babble(2000)] == [Duck, OpenSegment, Unduck]
 
 
 def test_a_mhm_right_behind_the_beginning_of_an_answer_is_none() -> None:
