@@ -12,21 +12,24 @@ frame goes through is cold in the processor's caches by the time of the next (do
 FLOW_S = 0.08
 """How long what is in the midst of speech may wait: four frames. A voice may also end in a noise that is as loud."""
 
-_LOUDER = 1.8
-"""5 dB. The spread of noise that keeps its level varies by a fifth from block to block: this is 3 dB above its mean."""
+_FRAMES_PER_S = 50
+
+_LOUDER = 1.5
+"""3.5 dB. The spread of noise that keeps its level varies by a fifth from block to block. A voice that is so little
+louder than the room would wait: with 5 dB a quarter of the beginnings 5 dB above white noise did, with this a tenth."""
 
 _SILENT = 24
 """A spread of ±12 in 32768, -69 dBFS: what a good converter adds to nothing."""
 
 _RISE = 1.03
 _RISE_AT_LEAST = 5
-"""A block. A room that becomes twice as loud is known after half a second; a spread of 100 is, of nothing before."""
+"""In 20 ms. A room that becomes twice as loud is known after half a second; a spread of 100 is, of nothing before."""
 
 _SOFTER = 0.35
 """9 dB under the loudest of late: there a word may end."""
 
 _FALL = 0.98
-"""A block. Who speaks half as loud is known for it after 0.7 s."""
+"""In 20 ms. Who speaks half as loud is known for it after 0.7 s."""
 
 
 class Heed(Enum):
@@ -50,14 +53,16 @@ class Heeding:
         self._room = 0.0
         self._speech = 0.0
 
-    def may_wait_s(self, block: npt.NDArray[np.int16], heed: Heed) -> float:
-        """How long a block, int16 (n,), n > 0, may wait for others, those that wait already included; 0: not at all."""
+    def may_wait_s(self, block: npt.NDArray[np.int16], block_s: float, heed: Heed) -> float:
+        """How much sound may wait together, with this block, int16 (n,), n > 0, that lasts `block_s`; 0: it may not."""
         if heed is Heed.ALL:
             return 0.0
         # The ufuncs themselves: the methods of an array that call them are half of the price.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
         if heed is Heed.VOICE:
-            self._room = min(spread, self._room * _RISE + _RISE_AT_LEAST)
+            frames = block_s * _FRAMES_PER_S
+            self._room = min(spread, self._room * _RISE**frames + _RISE_AT_LEAST * frames)
             return HUSH_S if spread <= max(_SILENT, _LOUDER * self._room) else 0.0
-        self._speech = max(spread, self._speech * _FALL)
-        return FLOW_S if spread >= _SOFTER * self._speech else 0.0
+        known = self._speech > 0
+        self._speech = max(spread, self._speech * _FALL ** (block_s * _FRAMES_PER_S))
+        return FLOW_S if known and spread >= _SOFTER * self._speech else 0.0

@@ -24,8 +24,8 @@ class Microphone(Protocol):
 
     Attributes:
         heed: Set by whoever takes the frames: what has to come at once, with all that waited before it. The rest may
-            come late, several frames at a time: what is no louder than the room, by up to 160 ms, where nobody speaks;
-            what is as loud as the speech in whose midst it is, by up to 80 ms.
+            come late, several frames at a time: where nobody speaks, up to 160 ms of what is no louder than the room;
+            in the midst of speech, up to 80 ms of what is as loud as that. Where blocks are long, by one of them later.
     """
 
     heed: Heed
@@ -113,13 +113,14 @@ class MicrophoneLine:
         if len(block) == 0:
             return []
         pcm = mixdown(block)
-        waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, heed) * self._rate_hz
+        block_s = len(pcm) / self._rate_hz
+        waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, block_s, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The newest sample may still be held back, but here it is.
         self.clock.observe(self._newest, arrival_s)
         self._last_arrival_s = arrival_s
-        self._last_block_s = len(block) / self._rate_hz
+        self._last_block_s = block_s
         return [] if waits else self._frames_of(self._released())
 
     def retune(self, rate_hz: int) -> list[Frame]:

@@ -88,6 +88,8 @@ class ClientMicrophone:
 
     def end(self) -> None:
         """No more will come. The conversation gets what is here, and then its end. Idempotent."""
+        if not self._ended:
+            self._keep(self._line.finish())
         self._ended = True
         self._came.set()
         self._room.set()

@@ -22,7 +22,8 @@ UNVOICED = 0.0
 
 _HOPS = FRAME_SAMPLES // HOP_SAMPLES
 _MOST_WAITING = 10
-"""Frames that wait to be worked on: a fifth of a second, 0.3 ms of processor time when they are."""
+"""Frames that wait to be worked on: a fifth of a second, 0.3 ms of processor time when they are, three times that
+behind a rest."""
 
 _SILENCE_DB = -100.0
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_time import Hold
 from rehearsal import (
@@ -22,11 +23,16 @@ from virtual_time import run_virtual
 
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
+from assistant.judge import Judge
 from assistant.turn_end.estimate import Estimate, Evidence, Patience
 from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
+from audio.endpointing.prosody import ProsodyTrack
+from audio.endpointing.prosody_features import Prosody, prosody_at
+from audio.frame import Frame
 from audio.stt import SegmentId, Words
-from audio.units import MIC_RATE_HZ, Pcm, Samples
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
+from audio.vad import Voicing
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
 UNPREPARED = TurnSettings(patience=Patience(400, 400, 400, 0.0))
@@ -38,9 +44,11 @@ class Asked:
     """An estimator that keeps what it is asked, and thinks every turn half over."""
 
     habits: list[PauseHabits] = field(default_factory=list)
+    prosody: list[Prosody | None] = field(default_factory=list)
 
     def estimate(self, evidence: Evidence) -> Estimate:
         self.habits.append(evidence.habits)
+        self.prosody.append(evidence.prosody)
         return Estimate(0.5, evidence.silence_ms, 650.0, "")
 
 
@@ -114,6 +122,44 @@ def test_smart_turn_is_asked_once_for_a_silence_that_lasts(pause_ms: int, asked:
     turns = replace(FIXED_400, speculate_after_ms=40)
     run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
     assert len(listening.heard_ms) == asked
+
+
+def a_second_of_voice() -> Pcm:
+    """Ten harmonics that rise from 100 to 200 Hz."""
+    phase = 2 * np.pi * np.cumsum(np.linspace(100, 200, MIC_RATE_HZ)) / MIC_RATE_HZ
+    return np.asarray(3000 * sum(np.sin(number * phase) / number for number in range(1, 11)), np.int16)
+
+
+def test_pitch_is_known_in_all_of_a_turn_and_not_sought_where_there_is_none() -> None:
+    asked = Asked()
+    judge = Judge(asked, None, lambda _text: False, True, lambda _segment, _estimate: None, pytest.fail)
+    plain, voice, at, edge = ProsodyTrack(), a_second_of_voice(), Samples(0), Samples(0)
+
+    def hear(ms: int, *, speaking: bool) -> None:
+        nonlocal at, edge
+        edge = at
+        for _ in range(0, ms, 20):
+            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
+            frame, voicing = Frame(at, pcm), Voicing(speaking, edge, float(speaking))
+            judge.hear(frame, voicing)
+            plain.push(frame, voicing)
+            at = frame.end
+
+    hear(3000, speaking=False)
+    assert not judge._track.pitch.any()
+    hear(20, speaking=True)
+    onset = edge
+    judge.began(onset)
+    hear(980, speaking=True)
+    hear(500, speaking=False)  # a pause
+    hear(600, speaking=True)
+    hear(100, speaking=False)
+    judge.silence(SegmentId(0), edge)
+    assert asked.prosody == [prosody_at(plain, onset, edge)]
+    judge.ended(turn=True)
+    hear(8000, speaking=False)
+    assert plain.pitch.all()
+    assert not judge._track.pitch.any()
 
 
 @dataclass

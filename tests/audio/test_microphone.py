@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.heed import FLOW_S, HUSH_S, Heed
+from audio.heed import FLOW_S, HUSH_S, Heed, Heeding
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
@@ -338,7 +338,7 @@ def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
 @pytest.mark.parametrize("spread", [2000, 20_000])
 def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread: int) -> None:
     line = MicrophoneLine(24_000)
-    in_blocks(line, noise(spread, 480), 0.0, Heed.ALL)
+    assert in_blocks(line, noise(spread, 480), 0.0, Heed.SILENCE) == [0]  # nothing is known yet; 2 ms are held back
     together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Heed.SILENCE)
     assert sorted(set(together)) == [0, 4]
     assert together.count(4) == 10
@@ -346,10 +346,27 @@ def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread
 
 def test_in_the_midst_of_speech_what_is_softer_comes_at_once_with_what_waited_before_it() -> None:
     line = MicrophoneLine(24_000)
-    in_blocks(line, noise(8000, 480 * 4), 0.0, Heed.SILENCE)
-    assert in_blocks(line, noise(8000, 480 * 2), 0.08, Heed.SILENCE) == [0, 0]
-    assert in_blocks(line, noise(2500, 480 * 3), 0.12, Heed.SILENCE) == [3, 1, 1]  # 10 dB
-    assert in_blocks(line, noise(8000, 480), 0.18, Heed.SILENCE) == [0]
+    assert in_blocks(line, noise(8000, 480 * 3), 0.0, Heed.SILENCE) == [0, 0, 0]
+    assert in_blocks(line, noise(2500, 480 * 3), 0.06, Heed.SILENCE) == [3, 1, 1]  # 10 dB
+    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [0]
+
+
+def test_the_first_sound_of_all_comes_at_once_also_in_the_midst_of_speech() -> None:
+    line = MicrophoneLine(16_000)
+    assert len(line.push(noise(40, 320), 0.02, Heed.SILENCE)) == 1
+    assert len(line.push(noise(40, 320), 0.04, Heed.SILENCE)) == 0
+
+
+@pytest.mark.parametrize("block", [160, 480, 960])
+def test_how_soon_a_louder_room_is_known_is_a_matter_of_time_and_not_of_blocks(block: int) -> None:
+    heeding = Heeding()
+    sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])
+    waits = [
+        heeding.may_wait_s(sound[at : at + block], block / 24_000, Heed.VOICE) > 0
+        for at in range(0, len(sound) - block, block)
+    ]
+    first_s = waits[24_000 // block :].index(True) * block / 24_000
+    assert 0.3 < first_s < 1.2
 
 
 def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:

@@ -10,6 +10,7 @@ import pytest
 from virtual_time import run_virtual
 
 from audio.frame import Frame
+from audio.heed import Heed
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples
 from web.client_microphone import WAITING_FRAMES, ClientMicrophone
@@ -70,6 +71,15 @@ def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s
     assert starts == list(range(0, len(starts) * FRAME_SAMPLES, FRAME_SAMPLES))
     assert all(len(frame.pcm) == FRAME_SAMPLES for _, frame in listener.frames)
     return listener
+
+
+def test_what_waited_is_heard_when_the_microphone_ends() -> None:
+    async def scene(listener: Listener) -> None:
+        listener.microphone.heed = Heed.VOICE  # sound of one level is a room
+        await listener.speaks(100)
+        assert not listener.frames
+
+    assert perform(scene).sound_ms == pytest.approx(100, abs=4)
 
 
 @pytest.mark.parametrize("block_ms", [10, 20, 50, 100])
