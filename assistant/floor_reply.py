@@ -12,7 +12,6 @@ from audio.vad import Voicing
 UNSURE = 0.6
 """The detector's probability up to which a frame during a reply says nothing."""
 
-
 EARLY_MS = 700.0
 """Who speaks up so soon behind the beginning of an answer goes on, and shows by no "mhm" that they listen: a word takes
 some 400 ms to be heard, and 200 to 300 ms more to be answered."""
@@ -83,7 +82,7 @@ class Challenge:
         """A frame, as far as it is surely voice; of an early one as far as it is likely voice."""
         if not self.early:
             self.sure_ms += _sure_ms(voicing)
-        elif _kept(voicing.probability) >= LIKELY:
+        elif _as_traced(voicing.probability) >= LIKELY:
             self.sure_ms += FRAME_MS
 
 
@@ -171,9 +170,9 @@ class FloorReply:
 
 def _sure_ms(voicing: Voicing) -> float:
     """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one."""
-    return FRAME_MS * min(max((_kept(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)
+    return FRAME_MS * min(max((_as_traced(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)
 
 
-def _kept(probability: float) -> float:
+def _as_traced(probability: float) -> float:
     """As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike."""
     return round(probability * 255) / 255
