@@ -59,10 +59,10 @@ class Heeding:
             return 0.0
         # The ufuncs themselves: the methods of an array that call them are half of the price.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
+        frames = block_s * _FRAMES_PER_S
         if heed is Heed.VOICE:
-            frames = block_s * _FRAMES_PER_S
             self._room = min(spread, self._room * _RISE**frames + _RISE_AT_LEAST * frames)
             return HUSH_S if spread <= max(_SILENT, _LOUDER * self._room) else 0.0
         known = self._speech > 0
-        self._speech = max(spread, self._speech * _FALL ** (block_s * _FRAMES_PER_S))
+        self._speech = max(spread, self._speech * _FALL**frames)
         return FLOW_S if known and spread >= _SOFTER * self._speech else 0.0
