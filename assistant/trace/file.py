@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from assistant.trace.folder import KEEP_ALL, Limits, tidy
@@ -29,7 +30,8 @@ class TraceFile:
         self._tidied = limits == KEEP_ALL
         self._lines: WriteBehind[str] = WriteBehind(
             self.path,
-            lambda lines: _append(self.path, lines),
+            # Not of this object: a thread may hold on to what it ran for a moment, and to a whole conversation with it.
+            partial(_append, self.path),
             complain,
             waits="traces wait in memory. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",

@@ -4,10 +4,12 @@ import asyncio
 import gc
 import json
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -294,8 +296,17 @@ def test_a_conversation_that_is_over_is_not_left_to_the_collector(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+    ran: list[object] = []
+
+    class Slow(ThreadPoolExecutor):
+        """A thread that waits for its turn holds on to what it ran last, as those of a busy machine do for a moment."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            ran.append(fn)
+            return super().submit(fn, *args, **kwargs)
 
     async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(Slow())
         async with served(workshop(tmp_path)) as server:
             gc.disable()
             try:
@@ -304,6 +315,7 @@ def test_a_conversation_that_is_over_is_not_left_to_the_collector(
                     await caller.until("response.done")
                 await gone(server)
                 await eventually(lambda: not any(type(one) is Session for one in gc.get_objects()), within_s=5)
+                assert ran
             finally:
                 gc.enable()
 
