@@ -53,6 +53,10 @@ class MicrophoneLine:
 
     Blocks that need not be heeded at once wait for each other; what they are made into is the same.
 
+    A resampler holds back the newest 2 ms. For want of them a block of 20 ms would not complete its frame, which would
+    come with the next block, 20 ms late; of a block of 100 ms the last frame would be 100 ms late. So a sound begins
+    behind as much silence as lets its first block end with a frame: if they are all as long, so do the others.
+
     The frames of one call stay as they are until the next call: their samples are views into the block that was
     pushed or into two buffers of one frame each.
 
@@ -73,6 +77,7 @@ class MicrophoneLine:
         self._held: list[Pcm] = []  # blocks that are not yet resampled
         self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
+        self._begun = False  # there is sound that the next block goes on with
         self._cut = Samples(0)  # everything before was given out as frames
         self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_cut`
         self._full = np.zeros(FRAME_SAMPLES, np.int16)  # the other buffer, given out as a frame
@@ -114,6 +119,8 @@ class MicrophoneLine:
             return []
         pcm = mixdown(block)
         block_s = len(pcm) / self._rate_hz
+        if not self._begun:
+            self._begin(len(pcm))
         waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, block_s, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
@@ -122,6 +129,15 @@ class MicrophoneLine:
         self._last_arrival_s = arrival_s
         self._last_block_s = block_s
         return [] if waits else self._frames_of(self._released())
+
+    def _begin(self, samples: int) -> None:
+        """A sound begins with a block of so many samples: put silence in front, so that a frame ends with it."""
+        self._begun = True
+        given = self._resampler.first_given(samples)
+        if given is not None and (lacking := -given % FRAME_SAMPLES):
+            self.filled.add(self._cut, lacking)
+            self._keep(self._silence[:lacking])
+            self._origin = Samples(self._cut + lacking)
 
     def retune(self, rate_hz: int) -> list[Frame]:
         """From here on blocks come at another rate; returns what was held back, as sound that goes on without a gap."""
@@ -153,14 +169,15 @@ class MicrophoneLine:
         while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
             frames.append(self._give(self._silence, invented=True))
         self.invented_frames += sum(frame.invented for frame in frames)
-        self._origin = self._cut if frames else self._origin
+        if frames:
+            self._origin, self._begun = self._cut, False
         self.clock.hold(now_s)
         return frames
 
     def finish(self) -> list[Frame]:
         """The source has ended or pauses: what is held back, the last frame filled up with silence."""
         frames = self._finish_sound()
-        self._origin = self._cut
+        self._origin, self._begun = self._cut, False
         return frames
 
     def _finish_sound(self) -> list[Frame]:

@@ -45,12 +45,14 @@ def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: li
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
         frames += kept(line.push(block, 50.0 + pushed / rate_hz))
-    assert len(frames) * FRAME_SAMPLES <= pushed * 16_000 / rate_hz + 1
+    in_front = line.filled.before(Samples(len(frames) * FRAME_SAMPLES))
+    assert in_front < FRAME_SAMPLES
+    assert len(frames) * FRAME_SAMPLES <= in_front + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())
     check_gapless(frames)
     assert line.invented_frames == 0
     assert not any(frame.invented for frame in frames)
-    length = round(pushed * 16_000 / rate_hz + 1e-9)
+    length = in_front + round(pushed * 16_000 / rate_hz + 1e-9)
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
 
 
@@ -84,7 +86,32 @@ def test_what_the_resampler_holds_back_is_dated_rightly(rate_hz: int) -> None:
     n = rate_hz // 50
     for k in range(1, 100):
         line.push(np.zeros(n, np.int16), 200.0 + k * n / rate_hz)
-    assert line.clock.to_loop_s(Samples(16_000)) == pytest.approx(201.0, abs=0.0005)
+    in_front = line.filled.before(Samples(16_000))
+    assert line.clock.to_loop_s(Samples(16_000 + in_front)) == pytest.approx(201.0, abs=0.0005)
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 32_000, 48_000, 96_000])
+@pytest.mark.parametrize("frames", [1, 2, 5])
+def test_a_block_of_whole_frames_completes_them_whatever_the_resampler_holds_back(rate_hz: int, frames: int) -> None:
+    line = MicrophoneLine(rate_hz)
+    block = np.full(frames * rate_hz // 50, 1000, np.int16)
+    for begin_s in (10.0, 20.0):
+        for n in range(1, 6):
+            now_s = begin_s + n * frames * 0.02
+            came = line.push(block, now_s)
+            assert len(came) == frames
+            assert begin_s > 10 or line.clock.to_loop_s(came[-1].end) == pytest.approx(now_s, abs=0.004)
+        tick(line, now_s, 20.0)
+
+
+def test_the_silence_in_front_of_a_sound_is_as_short_as_can_be_and_told_from_it() -> None:
+    line = MicrophoneLine(24_000)
+    (frame,) = line.push(np.full(480, 1000, np.int16), 10.02)
+    held_back = line.received - (FRAME_SAMPLES - line.filled.before(frame.end))
+    assert line.filled.before(frame.end) == held_back < 0.002 * 16_000
+    assert not frame.pcm[:held_back].any()
+    assert (frame.pcm[held_back + 20 :] > 900).all()
+    assert line.received == FRAME_SAMPLES
 
 
 def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
@@ -154,9 +181,11 @@ def test_what_was_held_back_comes_before_the_silence() -> None:
     frames = kept(line.push(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
     frames += tick(line, 10.08, 10.5)
     check_gapless(frames)
-    out = sound_of(frames)
+    in_front = line.filled.before(Samples(FRAME_SAMPLES))
+    out = sound_of(frames)[in_front:]
     assert (out[100 : (2880 + 100) // 3 - 100] > 900).all()
-    assert [frame.invented for frame in frames[:5]] == [False] * 4 + [True]
+    with_sound = -(-(in_front + (2880 + 100) // 3) // FRAME_SAMPLES)
+    assert [frame.invented for frame in frames[: with_sound + 1]] == [False] * with_sound + [True]
 
 
 def test_long_blocks_are_not_torn_apart() -> None:
@@ -302,7 +331,7 @@ def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it()
     assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
     soft = line.push(noise(500, 480), 2.1, Heed.VOICE)  # 8 dB
     assert len(soft) == 4
-    assert line.received == line.clock.to_position(2.1)
+    assert line.received + line.filled.before(soft[0].start) == line.clock.to_position(2.1)
     assert in_blocks(line, noise(200, 480), 2.1) == [0]
     assert in_blocks(line, noise(200, 480), 2.12, Heed.ALL) == [2]
 
@@ -320,7 +349,7 @@ def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
 
 def test_digital_silence_is_hush_from_the_beginning() -> None:
     line = MicrophoneLine(24_000)
-    assert sum(in_blocks(line, np.zeros(480 * 16, np.int16), 0.0)) == 15  # the resampler holds back 2 ms
+    assert in_blocks(line, np.zeros(480 * 16, np.int16), 0.0) == ([0] * 7 + [8]) * 2
     assert len(line.push(np.zeros(480, np.int16), 0.34, Heed.VOICE)) == 0
 
 
@@ -338,7 +367,7 @@ def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
 @pytest.mark.parametrize("spread", [2000, 20_000])
 def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread: int) -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(spread, 480), 0.0, Heed.SILENCE) == [0]  # nothing is known yet; 2 ms are held back
+    assert in_blocks(line, noise(spread, 480), 0.0, Heed.SILENCE) == [1]  # nothing is known yet
     together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Heed.SILENCE)
     assert sorted(set(together)) == [0, 4]
     assert together.count(4) == 10
@@ -346,7 +375,7 @@ def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread
 
 def test_in_the_midst_of_speech_what_is_softer_comes_at_once_with_what_waited_before_it() -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(8000, 480 * 3), 0.0, Heed.SILENCE) == [0, 0, 0]
+    assert in_blocks(line, noise(8000, 480 * 3), 0.0, Heed.SILENCE) == [1, 0, 0]
     assert in_blocks(line, noise(2500, 480 * 3), 0.06, Heed.SILENCE) == [3, 1, 1]  # 10 dB
     assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [0]
 
@@ -380,7 +409,7 @@ def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
 def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
     line = MicrophoneLine(24_000)
     assert sum(in_blocks(line, np.zeros(480 * 6, np.int16), 0.0)) == 0
-    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [6]  # the resampler holds back 2 ms
+    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [7]
 
 
 @settings(max_examples=60)

@@ -204,7 +204,7 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
     assert stage.done[0]["usage"]["input_token_details"]["cached_tokens"] == 4
     stopped = stage.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
     assert stopped == pytest.approx(600, abs=25)
-    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 0.0}
+    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # in front
     (trace,) = stage.events("repartee.trace")
     assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
     assert stage.session.conversation.items[-1] == Answered(
