@@ -118,7 +118,8 @@ class Victim:
 def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tmp_path: Path, at_s: float) -> None:
     """The sound of the turn is kept, and heard again by the new process."""
     victim = Victim(signal.SIGKILL)
-    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 2.0), at_s, victim, "stt.timeout_s=5"))
+    # Time for a new process to be there, and for the answer, before the second question is asked.
+    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5"))
     assert len(performance.records) == 2
     tells_the_time(performance, 1)
     tells_the_time(performance, 2)
