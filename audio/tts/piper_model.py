@@ -15,8 +15,9 @@ import onnxruntime
 from piper import PhonemeType, PiperVoice, SynthesisConfig
 
 from audio.errors import EngineLoadError, TtsError
+from audio.onnx_messages import NotReadableError
 from audio.tts.piper_files import VoiceFiles, mismatch, speaker_id
-from audio.tts.piper_graph import NotReadableError, VoiceGraph, read_graph, with_output
+from audio.tts.piper_graph import VoiceGraph, read_graph, with_output
 
 Device = Literal["auto", "cpu", "cuda"]
 

@@ -1,0 +1,94 @@
+"""The protobuf of ONNX files, read and written without the onnx package: as much of it as is looked at or mended.
+
+The numbers of fields are those of onnx.proto.
+"""
+
+from collections.abc import Iterator
+
+MODEL_GRAPH = 7
+GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT, GRAPH_VALUE_INFO = 1, 5, 11, 12, 13
+NODE_INPUT, NODE_OUTPUT, NODE_OPERATOR = 1, 2, 4
+TENSOR_DIMS, TENSOR_KIND, TENSOR_NAME, TENSOR_RAW = 1, 2, 8, 9
+VALUE_NAME, VALUE_TYPE = 1, 2
+
+
+class NotReadableError(Exception):
+    """The bytes are no protobuf: the file is damaged or of another kind."""
+
+
+def messages(view: memoryview, wanted: int) -> Iterator[memoryview]:
+    """The payloads of one field, in order. Raises NotReadableError."""
+    return (payload for field, payload, _ in fields(view) if field == wanted)
+
+
+def fields(view: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
+    """Number and payload of every field, and all of it as it stands; a number's payload is its bytes.
+
+    Raises NotReadableError where they run out.
+    """
+    at = 0
+    while at < len(view):
+        start = at
+        key, at = _varint(view, at)
+        kind = key & 7
+        if kind == 2:
+            size, begin = _varint(view, at)
+        elif kind == 0:
+            begin, size = at, _varint(view, at)[1] - at
+        elif kind in (1, 5):
+            begin, size = at, 8 if kind == 1 else 4
+        else:
+            raise NotReadableError
+        at = begin + size
+        if at > len(view):
+            raise NotReadableError
+        yield key >> 3, view[begin:at], view[start:at]
+
+
+def numbers(payload: memoryview) -> list[int]:
+    """The numbers of a field, of which it may hold several. Raises NotReadableError."""
+    found, at = [], 0
+    while at < len(payload):
+        value, at = _varint(payload, at)
+        found.append(value)
+    return found
+
+
+def text(payload: memoryview) -> str:
+    """A field's text. Raises NotReadableError."""
+    try:
+        return bytes(payload).decode()
+    except UnicodeDecodeError as damaged:
+        raise NotReadableError from damaged
+
+
+def message(field: int, payload: bytes) -> bytes:
+    """A field that holds bytes: a message, a text, or raw data."""
+    return _encoded(field << 3 | 2) + _encoded(len(payload)) + payload
+
+
+def number(field: int, value: int) -> bytes:
+    """A field that holds a number, not below zero."""
+    return _encoded(field << 3) + _encoded(value)
+
+
+def _varint(view: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(view) or shift > 63:
+            raise NotReadableError
+        byte = view[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _encoded(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
