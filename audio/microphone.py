@@ -55,7 +55,7 @@ class MicrophoneLine:
 
     A resampler holds back the newest 2 ms. For want of them a block of 20 ms would not complete its frame, which would
     come with the next block, 20 ms late; of a block of 100 ms the last frame would be 100 ms late. So a sound begins
-    behind as much silence as lets its first block end with a frame: if they are all as long, so do the others.
+    behind as much silence.
 
     The frames of one call stay as they are until the next call: their samples are views into the block that was
     pushed or into two buffers of one frame each.
@@ -86,6 +86,11 @@ class MicrophoneLine:
         self._silence.flags.writeable = False
         self._last_arrival_s: float | None = None
         self._last_block_s = _FRAME_S
+
+    @property
+    def in_front(self) -> Samples:
+        """How much silence is put in front of a sound."""
+        return Samples(self._resampler.held_back)
 
     @property
     def received(self) -> Samples:
@@ -120,7 +125,7 @@ class MicrophoneLine:
         pcm = mixdown(block)
         block_s = len(pcm) / self._rate_hz
         if not self._begun:
-            self._begin(len(pcm))
+            self._begin()
         waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, block_s, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
@@ -130,14 +135,14 @@ class MicrophoneLine:
         self._last_block_s = block_s
         return [] if waits else self._frames_of(self._released())
 
-    def _begin(self, samples: int) -> None:
-        """A sound begins with a block of so many samples: put silence in front, so that a frame ends with it."""
+    def _begin(self) -> None:
+        """A sound begins: put as much in front as will be held back, so that its frames end with its blocks."""
         self._begun = True
-        given = self._resampler.first_given(samples)
-        if given is not None and (lacking := -given % FRAME_SAMPLES):
-            self.filled.add(self._cut, lacking)
+        lacking = self.in_front - self._partial_samples
+        if lacking > 0:
+            self.filled.add(self._origin, lacking)
             self._keep(self._silence[:lacking])
-            self._origin = Samples(self._cut + lacking)
+            self._origin = Samples(self._origin + lacking)
 
     def retune(self, rate_hz: int) -> list[Frame]:
         """From here on blocks come at another rate; returns what was held back, as sound that goes on without a gap."""
@@ -174,24 +179,38 @@ class MicrophoneLine:
         self.clock.hold(now_s)
         return frames
 
+    def settle(self) -> list[Frame]:
+        """The source may go on: what is held back, the last frame filled up with silence.
+
+        Unless it has no more than will be put in front of the next sound: then that is what is put there. Else a frame
+        would be filled up for the sake of 2 ms, and the line be 20 ms longer than the sound.
+        """
+        frames = self._held_back()
+        if self._partial_samples > self.in_front:
+            frames += self._filled_up()
+        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
+        return frames
+
     def finish(self) -> list[Frame]:
-        """The source has ended or pauses: what is held back, the last frame filled up with silence."""
+        """The source has ended: what is held back, the last frame filled up with silence."""
         frames = self._finish_sound()
         self._origin, self._begun = self._cut, False
         return frames
 
     def _finish_sound(self) -> list[Frame]:
         frames = self._held_back()
-        if self._partial_samples:
-            missing = self._silence[self._partial_samples :]
-            self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
-            frames += self._frames_of(missing)
-        return frames
+        return frames + self._filled_up() if self._partial_samples else frames
+
+    def _filled_up(self) -> list[Frame]:
+        missing = self._silence[self._partial_samples :]
+        self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
+        return self._frames_of(missing)
 
     def _held_back(self) -> list[Frame]:
         """The frames of all that has come; the resampler is ready for a new sound."""
-        frames = self._frames_of(self._released()) if self._held else []
-        return frames + self._frames_of(self._resampler.flush())
+        # In one go: a third use of the two buffers would write over the first frame.
+        rest = [self._released()] if self._held else []
+        return self._frames_of(np.concatenate((*rest, self._resampler.flush())))
 
     def _released(self) -> Pcm:
         """What was held, at least one block, at the line's rate."""

@@ -40,16 +40,16 @@ class Polyphase:
         self._taps = self._filters.shape[1]
         self.clear()
 
+    @property
+    def held_back(self) -> int:
+        """How much of what was taken is not given yet, in output samples, where it was whole periods of the ratio."""
+        return self._centre // self._down
+
     def clear(self) -> None:
         """Forget the stream; another begins."""
         self._before = np.zeros(self._taps - 1, np.float32)
         self._taken = 0
         self._given = 0
-
-    def given(self, taken: int) -> int:
-        """How much of a sound is given when so many samples of it were taken."""
-        # Output k hears the inputs up to (k · down + centre) / up.
-        return max(0, -(-(taken * self._up - self._centre) // self._down))
 
     def push(self, sound: Float32) -> Float32:
         """Take the next samples (n,); give what is ready."""
@@ -66,7 +66,8 @@ class Polyphase:
         known = np.concatenate((self._before, sound))
         since, self._taken = self._taken, self._taken + len(sound)
         self._before = known[len(sound) :].copy()
-        first, self._given = self._given, self.given(self._taken)
+        # Output k hears the inputs up to (k · down + centre) / up.
+        first, self._given = self._given, max(self._given, -(-(self._taken * self._up - self._centre) // self._down))
         out = np.empty(self._given - first, np.float32)
         # Every filter at every input, and then those that are wanted: more sums than needed, but in one go each.
         for turn in range(min(self._up, len(out))):

@@ -82,12 +82,10 @@ class StreamResampler:
         """Length of the output since the last flush; `received - given` is held back."""
         return self._given
 
-    def first_given(self, samples: int) -> int | None:
-        """How much of so many samples is given if a sound begins with them.
-
-        None where nothing is ever held back, and where it is not always as much: by soxr.
-        """
-        return None if self._short is None else self._short.given(samples)
+    @property
+    def held_back(self) -> int:
+        """How many output samples are always held back: none for soxr, which holds back now more, now less."""
+        return 0 if self._short is None else self._short.held_back
 
     def push(self, pcm: Pcm) -> Pcm:
         """Take the next samples (n,), gapless; give what is ready, possibly nothing."""

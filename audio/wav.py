@@ -12,7 +12,7 @@ from audio.frame import Frame
 from audio.heed import Heed
 from audio.microphone import MicrophoneLine
 from audio.recording import Recording
-from audio.units import FRAME_MS
+from audio.units import FRAME_MS, Samples
 
 
 class WavMicrophone:
@@ -44,6 +44,11 @@ class WavMicrophone:
     def clock(self) -> StreamClock:
         """Maps positions to loop time."""
         return self._line.clock
+
+    @property
+    def in_front(self) -> Samples:
+        """Silence before the recording's first sample, at 16 kHz: see `MicrophoneLine`."""
+        return self._line.in_front
 
     @property
     def invented_frames(self) -> int:

@@ -75,10 +75,13 @@ class ClientMicrophone:
                 await asyncio.sleep(0)
 
     async def settle(self) -> None:
-        """Wait until the conversation has heard everything that was delivered; the last frame is filled up."""
+        """Wait until the conversation has heard everything that was delivered; the last frame is filled up.
+
+        Up to 4 ms are heard with what comes next, see `MicrophoneLine.settle`.
+        """
         if self._ended:
             return
-        self._keep(self._line.finish())
+        self._keep(self._line.settle())
         heard = asyncio.Event()
         self._waiting.append(heard)
         self._came.set()

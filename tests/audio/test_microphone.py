@@ -14,7 +14,7 @@ from audio.heed import FLOW_S, HUSH_S, Heed, Heeding
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
-RATES = [8_000, 16_000, 22_050, 44_100, 48_000]
+RATES = [8_000, 16_000, 22_050, 24_000, 44_100, 48_000]
 
 
 def check_gapless(frames: list[Frame], begin: int = 0) -> None:
@@ -112,6 +112,58 @@ def test_the_silence_in_front_of_a_sound_is_as_short_as_can_be_and_told_from_it(
     assert not frame.pcm[:held_back].any()
     assert (frame.pcm[held_back + 20 :] > 900).all()
     assert line.received == FRAME_SAMPLES
+
+
+@pytest.mark.parametrize(("rate_hz", "block_ms"), [(24_000, 20), (24_000, 100), (8_000, 20), (16_000, 20), (24_000, 3)])
+def test_a_sound_that_settles_again_and_again_makes_the_line_no_longer_than_the_sound(
+    rate_hz: int, block_ms: int
+) -> None:
+    line = MicrophoneLine(rate_hz)
+    block = np.full(rate_hz * block_ms // 1000, 1000, np.int16)
+    per_second = 1000 // block_ms
+    came = cut = 0
+    for k in range(30 * per_second):
+        now_s = 100 + (k + 1) * block_ms / 1000
+        came = len(line.push(block, now_s))
+        if block_ms % 20 == 0:
+            assert came == block_ms // 20
+        cut += came
+        if (k + 1) % per_second == 0:
+            cut += (settled := len(line.settle()))
+            assert settled == 0 or block_ms % 20
+            assert line.clock.to_loop_s(Samples(cut * FRAME_SAMPLES)) == pytest.approx(now_s, abs=0.02)
+    assert line.clock.steps == 0
+    if block_ms % 20 == 0:
+        assert line.filled.before(Samples(cut * FRAME_SAMPLES)) == line.in_front
+    cut += len(line.finish())
+    assert line.received == 30 * per_second * block_ms * 16
+
+
+def test_what_settles_without_a_frame_of_its_own_comes_with_the_next_sound_or_in_silence() -> None:
+    ramp = np.arange(1, 961, dtype=np.int16) * 20
+    whole = MicrophoneLine(24_000)
+    at_once = sound_of(kept(whole.push(ramp, 10.04)) + kept(whole.finish()))
+    rest = at_once[2 * FRAME_SAMPLES :][: whole.in_front]
+    assert rest.all()
+    for nothing_more in (True, False):
+        line = MicrophoneLine(24_000)
+        frames = kept(line.push(ramp, 10.04))
+        assert line.settle() == []
+        frames += tick(line, 10.06, 10.3) if nothing_more else line.push(ramp[:480], 10.06)
+        np.testing.assert_array_equal(sound_of(frames)[: 2 * FRAME_SAMPLES + len(rest)], at_once[: -320 + len(rest)])
+        assert [frame.invented for frame in frames[:4]] == [False, False, False, True][: len(frames)]
+        assert line.filled.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
+
+
+def test_the_frames_that_waited_do_not_overwrite_each_other_when_a_sound_ends() -> None:
+    sound = noise(9, 450 + 480, 3)
+    heard = []
+    for heed in (Heed.VOICE, Heed.ALL):
+        line = MicrophoneLine(24_000)
+        frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, heed))
+        assert len(frames) == (1 if heed is Heed.ALL else 0)
+        heard.append(sound_of(frames + line.finish()))
+    np.testing.assert_array_equal(heard[0], heard[1])
 
 
 def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
@@ -254,7 +306,9 @@ def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) 
 @settings(max_examples=40)
 @given(
     rate_hz=st.sampled_from([16_000, 24_000, 44_100]),
-    events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "finish"]))),
+    events=st.lists(
+        st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "settle", "finish"]))
+    ),
 )
 def test_what_was_put_in_and_what_has_come_make_up_the_line(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
     line = MicrophoneLine(rate_hz)
@@ -265,7 +319,7 @@ def test_what_was_put_in_and_what_has_come_make_up_the_line(rate_hz: int, events
             frames = line.push(np.zeros(size, np.int16), now_s)
             came += size
         else:
-            frames = line.finish() if what == "finish" else line.idle(now_s)
+            frames = line.idle(now_s) if what == "idle" else line.settle() if what == "settle" else line.finish()
         cut += sum(len(frame.pcm) for frame in frames)
         assert abs(line.received - came * 16_000 / rate_hz) <= 1 + len(events)  # half a sample for each flush
         assert line.filled.before(Samples(cut)) <= cut
@@ -418,7 +472,7 @@ def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
     blocks=st.lists(
         st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.sampled_from(Heed)), max_size=60
     ),
-    ends=st.sampled_from(["finish", "retune", "idle"]),
+    ends=st.sampled_from(["finish", "settle", "retune", "idle"]),
 )
 def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
     rate_hz: int, blocks: list[tuple[int, int, Heed]], ends: str
@@ -441,6 +495,8 @@ def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
         match ends:
             case "finish":
                 frames.extend(kept(line.finish()))
+            case "settle":
+                frames.extend(kept(line.settle()))
             case "retune":
                 frames.extend(kept(line.retune(12_000)))
             case "idle":

@@ -48,6 +48,7 @@ def test_frames_come_in_real_time(
         assert -0.0201 <= late_s <= late_at_most_s  # what the resampler holds back, and where that swings, a block
     assert heard[-1][0] == pytest.approx(START_S + 3.0)
     assert microphone.clock.to_loop_s(Samples(in_front)) == pytest.approx(START_S, abs=0.0005)
+    assert microphone.in_front == in_front
     assert microphone.clock.steps == microphone.invented_frames == 0
     sound = np.concatenate([frame.pcm for _, frame in heard])
     assert sound[100:31_900].min() > 8000

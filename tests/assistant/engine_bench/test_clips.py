@@ -66,6 +66,14 @@ def test_a_clip_is_the_pre_roll_the_speech_and_the_silence_after_it(tmp_path: Pa
     assert abs(loud[-1] - samples_of_ms(1300)) < samples_of_ms(25)
 
 
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 48_000])
+def test_a_clip_begins_where_it_is_labelled_at_rates_that_put_silence_in_front(tmp_path: Path, rate_hz: int) -> None:
+    step = np.concatenate((np.zeros(rate_hz), np.full(rate_hz, 0.25)))
+    soundfile.write(tmp_path / "tone.wav", step, rate_hz)
+    clip = cut(tmp_path, {"speech_start_s": 1.0, "speech_end_s": 1.5})
+    assert abs(int(np.argmax(clip.pcm > 4096)) - clip.onset) <= 1
+
+
 def test_where_the_recording_begins_late_or_ends_early_there_is_less_before_and_silence_after(tmp_path: Path) -> None:
     recorded(tmp_path, seconds=1.5)
     clip = cut(tmp_path, SPEECH, before_ms=800)
