@@ -1,7 +1,8 @@
-"""Smart Turn v3.2: how finished the last eight seconds sound, by a network that is pulled, not shipped.
+"""Smart Turn v3.2: how finished the last seconds sound, by a network that is pulled, not shipped.
 
 Facts of its input are those of its publisher's own code: 8 s at 16 kHz ending now, zeros in front, scaled to zero mean
-and unit variance, Whisper's log-mel spectrogram of 80 bands, shape (1, 80, 800); one output, a probability.
+and unit variance, Whisper's log-mel spectrogram of 80 bands, shape (1, 80, 800); one output, a probability. Of the
+spectrogram the network gets the last half here, which takes half the time and says as much (docs/turn-taking.md).
 """
 
 from functools import cache
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from audio.endpointing.smart_turn_graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
 from audio.errors import EngineError, EngineLoadError
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     import onnxruntime
 
 WINDOW_SAMPLES = 8 * MIC_RATE_HZ
-MELS, MEL_FRAMES = 80, 800
+MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
+HEARD_POSITIONS = 200
 
 _FFT, _HOP = 400, 160
 _LEAST_POWER = 1e-10
@@ -32,21 +35,30 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 class SmartTurn:
-    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-70 ms.
+    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-120 ms.
 
     Run it in a thread: onnxruntime lets go of the interpreter lock.
+
+    Attributes:
+        positions: Of 20 ms, how many it hears.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Load the network at `path`, to run on one thread. Raises EngineLoadError."""
+    def __init__(self, path: Path, positions: int = HEARD_POSITIONS) -> None:
+        """Load the network at `path`, to run on one thread. Raises EngineLoadError.
+
+        Args:
+            path: As published.
+            positions: POSITIONS at the most.
+        """
         if not path.is_file():
             raise EngineLoadError(f"Smart Turn is missing at {path}: repartee models pull smart-turn-v3.2.")
-        self._session = _session(path)
+        self.positions = positions
+        self._session = _session(path, positions)
         self._input = str(self._session.get_inputs()[0].name)
 
     def probability(self, pcm: Pcm) -> float:
-        """That the turn is over after this sound, 0..1. Only the last 8 s count; shape (n,). Raises EngineError."""
-        features = log_mel(pcm)[np.newaxis]
+        """That the turn is over after this sound, 0..1. Only the last seconds count; shape (n,). Raises EngineError."""
+        features = log_mel(pcm, self.positions)[np.newaxis]
         try:
             outputs = self._session.run(None, {self._input: features})
         except Exception as error:
@@ -54,8 +66,8 @@ class SmartTurn:
         return float(np.clip(np.asarray(outputs[0]).reshape(-1)[0], 0.0, 1.0))
 
 
-def log_mel(pcm: Pcm) -> npt.NDArray[np.float32]:
-    """The network's view of the last 8 s of sound, shape (80, 800)."""
+def log_mel(pcm: Pcm, positions: int = POSITIONS) -> npt.NDArray[np.float32]:
+    """The last `positions` of the network's view of the last 8 s of sound, shape (80, 2 * positions)."""
     sound = np.zeros(WINDOW_SAMPLES, dtype=np.float32)
     recent = pcm[-WINDOW_SAMPLES:]
     if recent.size:
@@ -63,7 +75,9 @@ def log_mel(pcm: Pcm) -> npt.NDArray[np.float32]:
     # The zeros in front are scaled with the rest, as in the training.
     sound = (sound - sound.mean()) / np.sqrt(sound.var() + _LEAST_VARIANCE)
     padded = np.pad(sound, _FFT // 2, mode="reflect")
-    pieces = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_HOP][:MEL_FRAMES]
+    pieces = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_HOP][:MEL_FRAMES][
+        -FRAMES_PER_POSITION * positions :
+    ]
     spectrum = np.fft.rfft(pieces * _window(), axis=1)
     power = np.square(spectrum.real) + np.square(spectrum.imag)
     logs = np.log10(np.maximum(_bank() @ power.T, _LEAST_POWER))
@@ -90,7 +104,7 @@ def _bank() -> npt.NDArray[np.float64]:
     return bank
 
 
-def _session(path: Path) -> "onnxruntime.InferenceSession":
+def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
     try:
         import onnxruntime  # noqa: PLC0415
 
@@ -98,9 +112,10 @@ def _session(path: Path) -> "onnxruntime.InferenceSession":
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         # Without VNNI, products of eight bits overflow in AVX2 unless asked not to: 0.73 in place of 0.02 for half a
-        # command. It takes as long (105 ms), and where there is VNNI nothing changes.
+        # command. It takes as long, and where there is VNNI nothing changes.
         options.add_session_config_entry("session.x64quantprecision", "1")
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        network = shortened(path.read_bytes(), positions)
+        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise EngineLoadError(
             f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): remove it and pull it again."

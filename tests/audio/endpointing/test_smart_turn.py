@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from synthetic_smart_turn import counting_network, logit_of
 
 from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
-from audio.endpointing.smart_turn import WINDOW_SAMPLES, SmartTurn, log_mel
+from audio.endpointing.smart_turn import HEARD_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
 from audio.errors import EngineLoadError
 
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
@@ -37,6 +38,22 @@ def test_only_the_last_eight_seconds_count() -> None:
 
 def test_no_sound_is_silence() -> None:
     assert np.ptp(log_mel(np.zeros(0, dtype=np.int16))) == 0
+
+
+def test_the_network_gets_the_end_of_the_spectrogram(tmp_path: Path) -> None:
+    file = tmp_path / "counting.onnx"
+    file.write_bytes(counting_network())
+    pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
+    end = log_mel(pcm, HEARD_POSITIONS)
+    assert np.array_equal(end[:, -300:], log_mel(pcm)[:, -300:])
+    assert SmartTurn(file).probability(pcm) == pytest.approx(1 / (1 + np.exp(-logit_of(end[np.newaxis]))), abs=1e-6)
+
+
+def test_a_network_of_another_kind_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "other.onnx"
+    file.write_bytes(counting_network(positions=1500))
+    with pytest.raises(EngineLoadError, match=r"other\.onnx \(NotSmartTurnError\): remove it and pull it again"):
+        SmartTurn(file)
 
 
 def test_a_missing_network_names_the_remedy(tmp_path: Path) -> None:
