@@ -27,8 +27,8 @@ LEAD_S = 0.7
 """Sound from before the onset that Smart Turn hears too."""
 
 SMART_AFTER_MS = 100.0
-"""Silence after which Smart Turn is asked: four in ten silences are over sooner, its answer takes 30 ms (on
-processors without VNNI up to 120), and no profile ends a turn before 160."""
+"""Silence after which Smart Turn is asked: four in ten silences are over sooner, its answer takes 80 ms, and no profile
+ends a turn before 160."""
 
 WARM_S = 0.6
 WARM_PITCH_HZ = 150

@@ -201,7 +201,7 @@ class Workshop:
         except (EngineLoadError, EngineError) as error:
             self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
             return None
-        self._note("turn", "estimate", f"of {sources}, with {need.name}", "as configured", began_s)
+        self._note("turn", "estimate", f"of {sources}, with {need.name}{desk.detail}", "as configured", began_s)
         return desk
 
     def _understands(self, text: str) -> bool:

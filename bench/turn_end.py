@@ -19,7 +19,7 @@ from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
 from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
 from assistant.turn_end.priors import USUAL_EXCESS_MS, PauseHabits
-from audio.endpointing.smart_turn import HEARD_POSITIONS, SmartTurn
+from audio.endpointing.smart_turn import SmartTurn
 from bench.turn_end_clips import turns, with_pauses
 from bench.turn_end_curve import Cost, Wait, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
@@ -41,8 +41,8 @@ THRESHOLDS = tuple(np.arange(-1.4, 3.1, 0.2).tolist())
 CURVE_CEILING_MS = 1200.0
 
 
-def load(manifest: Path, *, tags: bool, made: bool, positions: int) -> list[Moment]:
-    """All moments of a manifest's turns and, if `made`, of copies with pauses put in; Smart Turn hears `positions`."""
+def load(manifest: Path, *, tags: bool, made: bool, short: bool) -> list[Moment]:
+    """All moments of a manifest's turns and, if `made`, of copies with pauses put in; `short`: Smart Turn hears 4 s."""
     natural = list(turns(manifest, tags=tags))
     copies = [with_pauses(turn) for turn in natural] if made else []
     path = installed(SMART_TURN)
@@ -50,7 +50,7 @@ def load(manifest: Path, *, tags: bool, made: bool, positions: int) -> list[Mome
         raise SystemExit("Smart Turn is one of the sources: repartee models pull smart-turn-v3.2")
     CACHE.mkdir(parents=True, exist_ok=True)
     chosen = natural + [copy for copy in copies if copy is not None]
-    return heard_moments(chosen, CACHE, SmartTurn(path, positions))
+    return heard_moments(chosen, CACHE, SmartTurn(path, short=short))
 
 
 def asked_once(moments: Sequence[Moment]) -> list[Moment]:
@@ -311,19 +311,13 @@ def main() -> None:
     parser.add_argument("what", choices=("fit", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="a folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="the same, with tags, for judge")
-    parser.add_argument(
-        "--positions", type=int, default=HEARD_POSITIONS, help="of 20 ms, how many Smart Turn hears (%(default)s)"
-    )
+    parser.add_argument("--short", action="store_true", help="Smart Turn hears 4 s, as on slow processors")
     options = parser.parse_args()
     folder = options.speech if options.what == "judge" else options.pauses
     if folder is None:
         parser.error("judge needs --speech DIR, fit and evaluate need --pauses DIR")
-    moments = load(
-        folder / "manifest.jsonl",
-        tags=options.what == "judge",
-        made=options.what != "judge",
-        positions=options.positions,
-    )
+    judged = options.what == "judge"
+    moments = load(folder / "manifest.jsonl", tags=judged, made=not judged, short=options.short)
     if options.what == "fit":
         write_weights(asked_once(moments))
     elif options.what == "evaluate":

@@ -60,7 +60,8 @@ class Moment:
 def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None) -> list[Moment]:
     """All moments of all turns; what was heard before is read from `folder`, what is new is added to it."""
     words = listen(turns, folder / "words.jsonl")
-    cache = folder / ("moments.jsonl" if network is None else f"moments-{network.positions}.jsonl")
+    heard = "" if network is None else "-short" if network.short else "-smart"
+    cache = folder / f"moments{heard}.jsonl"
     known = {}
     if cache.exists():
         known = {row["key"]: row["moments"] for row in map(json.loads, cache.read_text().splitlines())}

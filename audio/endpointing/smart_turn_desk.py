@@ -1,6 +1,7 @@
 """Smart Turn for many conversations: one network, one thread, asked in turn."""
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,22 +13,39 @@ from audio.units import MIC_RATE_HZ, Pcm
 MOST_WAITING = 4
 """Beyond that an answer would come too late to decide anything: the estimate does without."""
 
+TOO_SLOW_S = 0.1
+"""It is asked at a silence of 100 ms, and what sounds finished ends at 220 (`assistant.turn_end.estimate`)."""
+
 
 class SmartTurnDesk:
-    """Lives on the event loop; its work is done in a thread. Implements `assistant.judge.Listener`."""
+    """Lives on the event loop; its work is done in a thread. Implements `assistant.judge.Listener`.
 
-    def __init__(self, path: Path) -> None:
+    Attributes:
+        detail: Once it is loaded, what is special about it, to be written behind its name.
+    """
+
+    def __init__(self, path: Path, *, too_slow_s: float = TOO_SLOW_S) -> None:
         """Nothing is loaded yet."""
+        self.detail = ""
         self._path = path
+        self._too_slow_s = too_slow_s
         self._network: SmartTurn | None = None
         self._thread = ThreadPoolExecutor(1, "smart-turn")  # one at a time, also where nobody waits any more
         self._waiting = 0
 
     async def load(self) -> None:
-        """Load the network and ask it once. Raises EngineLoadError, EngineError."""
-        network = await asyncio.to_thread(SmartTurn, self._path)
-        await asyncio.to_thread(network.probability, np.zeros(MIC_RATE_HZ, np.int16))
-        self._network = network
+        """Load the network and ask it. Raises EngineLoadError, EngineError."""
+        self._network = await asyncio.to_thread(self._loaded)
+
+    def _loaded(self) -> SmartTurn:
+        """The network or, where that would answer too late to decide anything, the one that hears less."""
+        network = SmartTurn(self._path)
+        took_s = min(_answer_s(network) for _ in range(3))
+        if took_s > self._too_slow_s:
+            self.detail = f" of the last 4 s (of 8 it takes {1000 * took_s:.0f} ms here)"
+            network = SmartTurn(self._path, short=True)
+            _answer_s(network)
+        return network
 
     async def probability(self, pcm: Pcm) -> float:
         """See `SmartTurn.probability`. Raises EngineError; TimeoutError where too many wait already."""
@@ -38,3 +56,10 @@ class SmartTurnDesk:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._network.probability, pcm)
         finally:
             self._waiting -= 1
+
+
+def _answer_s(network: SmartTurn) -> float:
+    """Processor time of an answer: the program's other parts are being loaded meanwhile."""
+    begun_s = time.thread_time()
+    network.probability(np.zeros(MIC_RATE_HZ, np.int16))
+    return time.thread_time() - begun_s

@@ -116,7 +116,7 @@ def test_a_feature_that_is_no_number_counts_as_its_mean() -> None:
 def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> None:
     estimator = fitted_turn_end()
     over = estimator.estimate(Evidence(160, text="what time is it", known_sentence=True, smart=0.99))
-    hesitates = estimator.estimate(Evidence(160, text="what is the um", smart=0.03))
+    hesitates = estimator.estimate(Evidence(160, text="what is the um", smart=0.05))
     assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
     assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 

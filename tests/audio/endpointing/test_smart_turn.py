@@ -1,5 +1,8 @@
 """Smart Turn's view of the sound, and the network where it was pulled."""
 
+import asyncio
+import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,8 @@ from synthetic_smart_turn import counting_network, logit_of
 
 from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
-from audio.endpointing.smart_turn import HEARD_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
+from audio.endpointing.smart_turn import SHORT_POSITIONS, WINDOW_SAMPLES, SmartTurn, log_mel
+from audio.endpointing.smart_turn_desk import SmartTurnDesk
 from audio.errors import EngineLoadError
 
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
@@ -40,20 +44,43 @@ def test_no_sound_is_silence() -> None:
     assert np.ptp(log_mel(np.zeros(0, dtype=np.int16))) == 0
 
 
-def test_the_network_gets_the_end_of_the_spectrogram(tmp_path: Path) -> None:
+def test_the_short_network_gets_the_end_of_the_spectrogram_and_speaks_as_the_whole_one(tmp_path: Path) -> None:
     file = tmp_path / "counting.onnx"
     file.write_bytes(counting_network())
     pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
-    end = log_mel(pcm, HEARD_POSITIONS)
-    assert np.array_equal(end[:, -300:], log_mel(pcm)[:, -300:])
-    assert SmartTurn(file).probability(pcm) == pytest.approx(1 / (1 + np.exp(-logit_of(end[np.newaxis]))), abs=1e-6)
+    whole, end = log_mel(pcm), log_mel(pcm, SHORT_POSITIONS)
+    assert np.array_equal(end, whole[:, -2 * SHORT_POSITIONS :])
+    assert SmartTurn(file).probability(pcm) == pytest.approx(sigmoid(logit_of(whole[np.newaxis])), abs=1e-6)
+    said = SmartTurn(file, short=True).probability(pcm)
+    assert said == pytest.approx(sigmoid(logit_of(end[np.newaxis]) + 0.77), abs=1e-6)
+
+
+def sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
 
 
 def test_a_network_of_another_kind_is_named(tmp_path: Path) -> None:
     file = tmp_path / "other.onnx"
     file.write_bytes(counting_network(positions=1500))
     with pytest.raises(EngineLoadError, match=r"other\.onnx \(NotSmartTurnError\): remove it and pull it again"):
-        SmartTurn(file)
+        SmartTurn(file, short=True)
+
+
+@pytest.mark.parametrize(("too_slow_s", "short"), [(0.0, True), (60.0, False)])
+def test_a_processor_too_slow_for_the_whole_network_gets_the_short_one_and_it_is_told(
+    tmp_path: Path, too_slow_s: float, *, short: bool
+) -> None:
+    file = tmp_path / "counting.onnx"
+    file.write_bytes(counting_network())
+    pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
+    desk = SmartTurnDesk(file, too_slow_s=too_slow_s)
+
+    async def asked() -> float:
+        await desk.load()
+        return await desk.probability(pcm)
+
+    assert asyncio.run(asked()) == SmartTurn(file, short=short).probability(pcm)
+    assert re.fullmatch(r" of the last 4 s \(of 8 it takes \d+ ms here\)" if short else "", desk.detail)
 
 
 def test_a_missing_network_names_the_remedy(tmp_path: Path) -> None:
@@ -69,11 +96,12 @@ def test_a_broken_network_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_whole_command_is_over_and_its_first_half_is_not() -> None:
+@pytest.mark.parametrize("short", [False, True])
+def test_a_whole_command_is_over_and_its_first_half_is_not(*, short: bool) -> None:
     path = installed(SMART_TURN)
     if path is None:
         pytest.skip("Smart Turn was not pulled")
-    network = SmartTurn(path)
+    network = SmartTurn(path, short=short)
     pcm, _ = soundfile.read(RECORDINGS / "rhasspy3_turn-on-the-lamp.wav", dtype="int16")
     whole = network.probability(pcm[: int(2.1 * 16_000)])
     half = network.probability(pcm[: int(1.4 * 16_000)])
