@@ -201,7 +201,8 @@ class Workshop:
         except (EngineLoadError, EngineError) as error:
             self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
             return None
-        self._note("turn", "estimate", f"of {sources}, with {need.name}{desk.detail}", "as configured", began_s)
+        why, what = desk.slow or "as configured", f"of {sources}, with {need.name}"
+        self._note("turn", "estimate", what, why, began_s, fallback=bool(desk.slow))
         return desk
 
     def _understands(self, text: str) -> bool:

@@ -38,7 +38,7 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 class SmartTurn:
-    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-120 ms.
+    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-260 ms.
 
     Run it in a thread: onnxruntime lets go of the interpreter lock.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
+from synthetic_smart_turn import counting_network
 
 from assistant import build
 from assistant.attention import Attention
@@ -338,3 +339,15 @@ def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
     wake = attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
     assert (wake.listen, wake.address("hey computer stop", Samples(0)).text) == (32_000, "stop")
     assert not attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
+
+
+def test_a_smart_turn_that_must_hear_less_is_told_as_any_fallback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = tmp_path / "smart.onnx"
+    network.write_bytes(counting_network())
+    monkeypatch.setattr("assistant.workshop.at_hand", lambda _need: network)
+    monkeypatch.setattr("audio.endpointing.smart_turn_desk._answer_s", lambda _network: 0.262)
+    shop = workshop()
+    assert asyncio.run(shop._make_listener()) is not None
+    assert shop.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]

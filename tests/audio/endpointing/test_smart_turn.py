@@ -80,7 +80,8 @@ def test_a_processor_too_slow_for_the_whole_network_gets_the_short_one_and_it_is
         return await desk.probability(pcm)
 
     assert asyncio.run(asked()) == SmartTurn(file, short=short).probability(pcm)
-    assert re.fullmatch(r" of the last 4 s \(of 8 it takes \d+ ms here\)" if short else "", desk.detail)
+    told = r"Smart Turn hears 4 s in place of 8, of which it takes \d+ ms here" if short else ""
+    assert re.fullmatch(told, desk.slow)
 
 
 def test_a_missing_network_names_the_remedy(tmp_path: Path) -> None:
