@@ -121,7 +121,7 @@ def test_a_sound_that_settles_again_and_again_makes_the_line_no_longer_than_the_
     line = MicrophoneLine(rate_hz)
     block = np.full(rate_hz * block_ms // 1000, 1000, np.int16)
     per_second = 1000 // block_ms
-    came = cut = 0
+    cut = 0
     for k in range(30 * per_second):
         now_s = 100 + (k + 1) * block_ms / 1000
         came = len(line.push(block, now_s))
