@@ -9,6 +9,7 @@ a future that ends in time; and while a stream is open, devices are looked for i
 import asyncio
 import atexit
 import concurrent.futures
+import ctypes
 import os
 import queue
 import sys
@@ -30,6 +31,9 @@ from audio.portaudio.stream import started
 
 LIMIT_S = 5.0
 """For one call. Bluetooth headsets take 2 s to open."""
+
+FIRST_LIMIT_S = 15.0
+"""For the first, which loads the library and a hundred more for plug-ins of ALSA: 140 MB, perhaps from a slow disk."""
 
 LEAVE_LIMIT_S = 1.0
 """For ending the library when the program ends."""
@@ -78,7 +82,8 @@ class PortAudio:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        limit = loop.call_later(LIMIT_S, _expire, future)
+        limit_s = self._limit_s()
+        limit = loop.call_later(limit_s, _expire, future, limit_s)
         future.add_done_callback(lambda _: limit.cancel())
 
         def unwanted(result: concurrent.futures.Future[T]) -> None:
@@ -115,13 +120,16 @@ class PortAudio:
 
     def list_now(self) -> tuple[Device, ...]:
         """See `list_devices`. Blocks."""
-        return self._wait(self._look, LIMIT_S)
+        return self._wait(self._look, self._limit_s())
 
     def leave(self) -> None:
         """End every stream and the library, if they let themselves be ended. The program ends."""
-        if self._thread is not None:
-            with suppress(DeviceError):
-                self._wait(self._leave, LEAVE_LIMIT_S)
+        if self._thread is None:
+            return
+        try:
+            self._wait(self._leave, LEAVE_LIMIT_S)
+        except DeviceError:
+            _leave_nothing_to_unload()
 
     def _wait(self, job: Callable[[], T], limit_s: float) -> T:
         """Have it done by the thread. Raises DeviceError."""
@@ -130,7 +138,11 @@ class PortAudio:
         try:
             return answers.get(timeout=limit_s).result()
         except queue.Empty as error:
-            raise _hangs() from error
+            raise _hangs(limit_s) from error
+
+    def _limit_s(self) -> float:
+        """For a call that is made now."""
+        return LIMIT_S if self._library is not None else FIRST_LIMIT_S
 
     def _put(self, job: _Job) -> None:
         with self._starting:
@@ -138,10 +150,11 @@ class PortAudio:
                 # A daemon: a thread that hangs in the sound system must not keep the program from ending.
                 self._thread = threading.Thread(target=self._work, name="portaudio", daemon=True)
                 self._thread.start()
+                atexit.register(self.leave)
         try:
             self._jobs.put_nowait(job)
         except queue.Full as error:
-            raise _hangs() from error
+            raise _hangs(LIMIT_S) from error
 
     # ---- in the thread ----
 
@@ -155,9 +168,8 @@ class PortAudio:
             if lacking(os.environ, sys.platform):
                 self._lookout.look()  # it may end whoever asks: then a process that has nothing to lose
             library = load()
-            # Ours in its place: its own waits for ever for a sound server that hangs.
+            # Ours stands in its place: its own waits for ever for a sound server that hangs.
             atexit.unregister(library._exit_handler)
-            atexit.register(self.leave)
             self._library = library
             self._devices = listed(library)
         return self._library
@@ -259,13 +271,27 @@ def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
     return result
 
 
-def _expire(future: "asyncio.Future[T]") -> None:
+def _expire(future: "asyncio.Future[T]", limit_s: float) -> None:
     if not future.done():
-        future.set_exception(_hangs())
+        future.set_exception(_hangs(limit_s))
 
 
-def _hangs() -> DeviceError:
+def _leave_nothing_to_unload() -> None:
+    """Let the program end as it would, but keep the sound system's libraries for the thread that is in them.
+
+    It would crash without, and the program's own exit status would be lost. Only glibc tells the status to who wants
+    to be called at the end, before libraries take themselves apart.
+    """
+    if sys.platform == "linux":
+        with suppress(KeyError, AttributeError, OSError):
+            ctypes.CDLL(sys.modules["sounddevice"]._libname)  # once more: Python's end closes its own
+        here = ctypes.CDLL(None)
+        with suppress(AttributeError):
+            here.on_exit(here._exit, None)  # what is registered last is called first
+
+
+def _hangs(limit_s: float) -> DeviceError:
     return DeviceError(
-        f"the sound system has not answered for {LIMIT_S:g} s: restart it (PulseAudio: pulseaudio --kill; PipeWire: "
+        f"the sound system has not answered for {limit_s:g} s: restart it (PulseAudio: pulseaudio --kill; PipeWire: "
         "systemctl --user restart pipewire)"
     )

@@ -3,7 +3,10 @@
 import asyncio
 import io
 import json
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -284,6 +287,60 @@ def test_without_a_loop(owner: Owner) -> None:
     assert from_facts(as_facts(devices)) == devices
     assert devices[0].default_input
     assert not devices[1].default_output
+
+
+def test_the_first_call_may_take_longer(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It loads what the sound system consists of."""
+
+    def slowly() -> FakeSounddevice:
+        time.sleep(2 * audio.portaudio.owner.LIMIT_S)
+        return owner.module
+
+    monkeypatch.setattr(audio.portaudio.owner, "load", slowly)
+    assert len(owner.portaudio.list_now()) == 1
+
+
+def test_a_sound_system_that_hangs_from_the_first_call_on(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audio.portaudio.owner, "FIRST_LIMIT_S", 0.2)
+    awake = threading.Event()
+
+    def hangs() -> FakeSounddevice:
+        awake.wait()
+        return owner.module
+
+    monkeypatch.setattr(audio.portaudio.owner, "load", hangs)
+
+    async def look() -> None:
+        await owner.portaudio.look()
+
+    with pytest.raises(DeviceError, match=r"has not answered for 0\.2 s: restart it"):
+        owner.portaudio.list_now()
+    with pytest.raises(DeviceError, match=r"has not answered for 0\.2 s: restart it"):
+        asyncio.run(look())
+    awake.set()
+    assert len(owner.portaudio.list_now()) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the status at the end cannot be had")
+def test_a_program_that_ends_while_the_sound_system_works_ends_with_its_own_status() -> None:
+    """ALSA crashes where a thread is in it while it takes itself apart; here whatever is done last aborts."""
+    program = (
+        "import ctypes, sys, time\n"
+        "from audio.errors import DeviceError\n"
+        "from audio.portaudio import owner\n"
+        "here = ctypes.CDLL(None)\n"
+        "here.on_exit(here.abort, None)\n"
+        "owner.FIRST_LIMIT_S, owner.LEAVE_LIMIT_S = 0.1, 0.1\n"
+        "owner.load = lambda: time.sleep(60)\n"
+        "try:\n"
+        "    owner.PortAudio().list_now()\n"
+        "except DeviceError as error:\n"
+        "    print('told:', error)\n"
+        "    sys.exit(3)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 3, ended.stderr
+    assert ended.stdout.startswith("told: the sound system has not answered for 0.1 s")
 
 
 def test_the_default_of_the_better_host_api_is_taken() -> None:
