@@ -120,17 +120,18 @@ class FloorState:
         cut = (settings.manual or self.cut_at == self.used_until) and not settings.held and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
-    def begin_turn(self, onset: Samples, settings: TurnSettings) -> Effects:
+    def begin_turn(self, onset: Samples, voicing: Voicing, settings: TurnSettings) -> Effects:
         """Somebody begins to speak."""
         segment = self.segment_at(onset, settings)
-        self._open(self.next_turn(), segment, onset, onset, settings)
+        self._open(self.next_turn(), segment, onset, onset, settings).hears(voicing)
         return (OpenSegment(segment, onset), Started(self._turns_so_far, onset))
 
     def _open(
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
-    ) -> None:
-        self.turn = OpenTurn(number, segment, onset, speech_end, cut=self._held_up())
-        self.turn.answered = settings.answers and not settings.manual
+    ) -> OpenTurn:
+        self.turn = turn = OpenTurn(number, segment, onset, speech_end, cut=self._held_up())
+        turn.answered = settings.answers and not settings.manual
+        return turn
 
     def _held_up(self) -> ReplyId | None:
         """The reply that was to go on does so only behind the turn that begins, and if that is nothing."""
@@ -212,7 +213,7 @@ class FloorState:
         """The turn ends without an answer."""
         self.turn = None
         self.used(turn.speech_end)
-        if turn.cut is not None and turn.answered and why in {"no words", "overheard"}:
+        if turn.cut is not None and turn.answered and why in {"no words", "noise", "overheard"}:
             self.goes_on = turn.cut, Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
         return turn.nothing(at, why)
 
@@ -236,7 +237,7 @@ class FloorState:
             effect = Interrupt(reply.reply)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
             turn.cut = reply.reply
-        turn.answered = settings.answers or turn.owed
+        turn.surest, turn.answered = challenge.surest, settings.answers or turn.owed
         return (effect, Started(turn.number, challenge.onset))
 
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
@@ -245,8 +246,12 @@ class FloorState:
         number, aside = challenge.turn, challenge.aside
         if aside is not None:
             self.turn, aside.speech_end, aside.cut = aside, challenge.speech_end, self._held_up()
+            aside.surest = challenge.surest
             return ()
-        self._open(number or self.next_turn(), challenge.segment, challenge.onset, challenge.speech_end, settings)
+        turn = self._open(
+            number or self.next_turn(), challenge.segment, challenge.onset, challenge.speech_end, settings
+        )
+        turn.surest = challenge.surest
         return (Started(self._turns_so_far, challenge.onset),) if number is None else ()
 
     def keep(self, challenge: Challenge) -> Effects:
@@ -305,7 +310,7 @@ class FloorState:
         """
         self.turn = None
         dropped = turn.drop_attempts("requested")
-        kept = Challenge(turn.segment, turn.onset, turn.speech_end, kept=True)
+        kept = Challenge(turn.segment, turn.onset, turn.speech_end, surest=turn.surest, kept=True)
         return kept, (*dropped, NothingSaid(turn.number, at, turn.speech_end, "requested"))
 
     def announce_again(self, reply: FloorReply) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assistant.open_turn import OpenTurn
+from assistant.open_turn import OpenTurn, as_traced
 from assistant.turn_events import Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
@@ -52,6 +52,7 @@ class Challenge:
         backchannel: As far as its words are known, it only shows that somebody listens.
         lowered_at: Since when the reply is lowered for it, or was.
         sure_ms: How much of it was surely voice.
+        surest: As of a turn.
     """
 
     segment: SegmentId
@@ -61,6 +62,7 @@ class Challenge:
     ducked: bool = False
     lowered_at: Samples | None = None
     sure_ms: float = 0.0
+    surest: float = 0.0
     early: bool = False
     kept: bool = False
     turn: int | None = None
@@ -68,6 +70,7 @@ class Challenge:
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
+        self.surest = max(self.surest, as_traced(voicing.probability))
         if voicing.speaking:
             self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
         else:
@@ -82,7 +85,7 @@ class Challenge:
         """A frame, as far as it is surely voice; of an early one as far as it is likely voice."""
         if not self.early:
             self.sure_ms += _sure_ms(voicing)
-        elif _as_traced(voicing.probability) >= LIKELY:
+        elif as_traced(voicing.probability) >= LIKELY:
             self.sure_ms += FRAME_MS
 
 
@@ -132,7 +135,9 @@ class FloorReply:
         since = self.audible_at
         answers = bool(self.earlier) and not self.again and interruptible
         early = answers and since is not None and voicing.edge - since <= samples_of_ms(EARLY_MS)
-        self.challenge = challenge = Challenge(segment, voicing.edge, at, early=early)
+        self.challenge = challenge = Challenge(
+            segment, voicing.edge, at, surest=as_traced(voicing.probability), early=early
+        )
         challenge.counts(voicing)
         opened = OpenSegment(segment, voicing.edge)
         if not interruptible or not self.audible:
@@ -170,9 +175,4 @@ class FloorReply:
 
 def _sure_ms(voicing: Voicing) -> float:
     """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one."""
-    return FRAME_MS * min(max((_as_traced(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)
-
-
-def _as_traced(probability: float) -> float:
-    """As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike."""
-    return round(probability * 255) / 255
+    return FRAME_MS * min(max((as_traced(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)

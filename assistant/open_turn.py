@@ -25,6 +25,7 @@ from assistant.turn_settings import TurnSettings
 from assistant.turn_words import plain_words
 from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
+from audio.vad import Voicing
 
 EARLY_ATTEMPTS = 8
 EARLY_ATTEMPTS_PER_S = 1.0
@@ -36,6 +37,13 @@ RECHECK_APART_MS = 30.0
 
 LATE_ATTEMPT_MS = 160.0
 """A silence that has lasted this long is worth an attempt, and an estimate, whatever the turn has cost."""
+
+SURELY_VOICE = 0.75
+"""What the detector's probability of a voice reaches somewhere in whatever is said, and not in noise (docs/vad.md)."""
+
+
+Void = Literal["", "noise", "overheard", "called"]
+"""Why words are none to be answered; "" if they are."""
 
 
 @dataclass(slots=True)
@@ -57,7 +65,7 @@ class Attempt:
     unheard: bool = False
     asked_ms: float = 0.0
     settled: bool = False
-    void: Literal["", "overheard", "called"] = ""
+    void: Void = ""
 
     @property
     def ready(self) -> bool:
@@ -78,6 +86,7 @@ class OpenTurn:
         overlong: Ended by its length in the midst of voice.
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
+        surest: How probably the detector heard a voice where it was surest of one.
         cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
     """
 
@@ -98,6 +107,16 @@ class OpenTurn:
     owed: bool = False
     cut: ReplyId | None = None
     answered: bool = True
+    surest: float = 0.0
+
+    @property
+    def by_detector(self) -> bool:
+        """Nobody but the detector has said that there is a turn."""
+        return not self.forced or self.overlong
+
+    def hears(self, voicing: Voicing) -> None:
+        """A frame of it, or of the silence behind it."""
+        self.surest = max(self.surest, as_traced(voicing.probability))
 
     def too_long(self, at: Samples, settings: TurnSettings) -> bool:
         """It has lasted as long as a turn may."""
@@ -159,16 +178,19 @@ class OpenTurn:
 
     # ---- their words ----
 
-    def told(self, event: Transcribed | NotTranscribed) -> Effects | None:
-        """The words that an attempt asked for, or that they are lost; None as in `transcribed`."""
+    def told(self, event: Transcribed | NotTranscribed, *, doubted: bool = False) -> Effects | None:
+        """The words that an attempt asked for, or that they are lost; None as in `transcribed`.
+
+        `doubted`: Nobody but the detector has said that there is a turn: it must have been sure once.
+        """
         if isinstance(event, NotTranscribed):
             return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
         words = event.words
+        if doubted and words.rough and words.text.strip() and self.surest < SURELY_VOICE:
+            return self.transcribed(event.reply, "", rough=False, unheard=False, void="noise")
         return self.transcribed(event.reply, words.text.strip(), rough=words.rough, unheard=False, void=event.void)
 
-    def transcribed(
-        self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Literal["", "overheard", "called"]
-    ) -> Effects | None:
+    def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
         """The words that an attempt asked for; None where it was dropped, and they come too late to matter."""
         if self.recheck is not None and self.recheck.reply == reply:
             self.recheck.void = void
@@ -195,6 +217,11 @@ class OpenTurn:
         """It ends without an answer."""
         dropped = self.drop_attempts(why)
         return (*dropped, DiscardSegment(self.segment, self.number), NothingSaid(self.number, at, self.speech_end, why))
+
+
+def as_traced(probability: float) -> float:
+    """As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike."""
+    return round(probability * 255) / 255
 
 
 def prepared(attempt: Attempt) -> Prepare:

@@ -98,7 +98,7 @@ class Screen:
         self._settle()
         self.records.append(record)
         if record.response_latency_ms is None:
-            if record.outcome in {"no words", "stuck", "failed"}:
+            if record.outcome in {"no words", "noise", "stuck", "failed"}:
                 self._above(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
         else:
             self._above(waterfall(record, max(20, min(60, self.console.width - 70))))

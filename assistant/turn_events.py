@@ -17,8 +17,9 @@ class ReplyId:
     attempt: int
 
 
-AbandonReason = Literal["no words", "stuck", "requested", "cleared", "overheard", "called"]
-"""Why a turn ends without an answer. overheard: not meant for the assistant; called: the wake phrase alone."""
+AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called"]
+"""Why a turn ends without an answer. noise: its words are a guess, and nothing in it was surely a voice; overheard: not
+meant for the assistant; called: the wake phrase alone."""
 
 Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
 """What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more, or its rest), or

@@ -107,6 +107,11 @@ class Turns:
         return self.settings.manual or not turn.too_long(until, self.settings)
 
     @property
+    def _by_silence(self) -> bool:
+        """A silence ends a turn, not a client or a key."""
+        return not self.settings.manual and not self.settings.held
+
+    @property
     def _interruptible(self) -> bool:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held
 
@@ -150,7 +155,8 @@ class Turns:
             return self._heard_during_reply(reply, at, voicing)
         if turn is None:
             onset = self._state.onset(at, voicing, self.settings)
-            return self._announce(at) if onset is None else self._state.begin_turn(onset, self.settings)
+            return self._announce(at) if onset is None else self._state.begin_turn(onset, voicing, self.settings)
+        turn.hears(voicing)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
@@ -225,7 +231,7 @@ class Turns:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
             return self._state.answered_aside(reply, event, self.settings)
-        effects = None if turn is None else turn.told(event)
+        effects = None if turn is None else turn.told(event, doubted=self._by_silence and turn.by_detector)
         if turn is None or effects is None:
             return ()
         return effects + (self._state.commit_if_ready(turn, event.at) if turn.endpoint is not None else ())
@@ -268,11 +274,10 @@ class Turns:
     def _heard_in_vain(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
         """Voice may not interrupt this reply."""
         settings = self.settings
-        by_silence = not settings.manual and not settings.held
-        if by_silence and (settings.by_name or challenge.aside is not None):
+        if self._by_silence and (settings.by_name or challenge.aside is not None):
             return (*self._asked_aside(challenge, at, voicing), *self._watch_reply(reply, at))
         # Where the client ends turns it may still submit what was said meanwhile.
-        if by_silence and not voicing.speaking:
+        if self._by_silence and not voicing.speaking:
             return self._state.forgive(reply, voicing.edge, at)
         kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
         return self._state.keep(challenge) if kept else self._watch_reply(reply, at)

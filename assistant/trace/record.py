@@ -13,7 +13,7 @@ from assistant.latency import Share, Stage
 SCHEMA = 1
 
 Outcome = Literal[
-    "answered", "interrupted", "failed", "no words", "stuck", "requested", "cleared", "taken down", "called"
+    "answered", "interrupted", "failed", "no words", "noise", "stuck", "requested", "cleared", "taken down", "called"
 ]
 
 EventName = Literal[

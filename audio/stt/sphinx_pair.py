@@ -16,9 +16,12 @@ from audio.stt.hypothesis import Hypothesis, is_filler, plain
 from audio.stt.sphinx_wire import LoadReport
 
 _QUIET = {"loglevel": "FATAL", "logfn": os.devnull}
-_GENERAL = {"fwdflat": False, "bestpath": False, "maxhmmpf": 3000, "maxwpf": 5, "pl_window": 10}
+_AHEAD = {"pl_window": 1}
+"""Frames of 10 ms that the search looks ahead: what it does not look for need not be waited for. The package's own 5
+bring neither better words nor less work (docs/stt.md)."""
+_GENERAL = {"fwdflat": False, "bestpath": False, "maxhmmpf": 3000, "maxwpf": 5, **_AHEAD}
 """One pass, pruned: final within tens of ms instead of hundreds, at the same word error rate."""
-_COMMAND = {"fwdflat": False, "bestpath": False, "lw": 10.0, "wip": 0.2}
+_COMMAND = {"fwdflat": False, "bestpath": False, "lw": 10.0, "wip": 0.2, **_AHEAD}
 """With few words the language model may weigh more (lw 6.5 and wip 0.65 are the package's own)."""
 
 
@@ -70,7 +73,7 @@ class SphinxPair:
     def verdict(self) -> Verdict:
         """The words of everything fed; the segment goes on.
 
-        Of the running search: ending it, or padding with silence to flush its lookahead of 130 ms, was no better
+        Of the running search: ending it, or padding with silence to flush its lookahead of 40 ms, was no better
         from 60 ms after the last sound of speech on (docs/stt.md).
         """
         general = self._hypothesis(self._general)

@@ -441,6 +441,92 @@ def test_a_voice_without_words_ends_without_an_answer() -> None:
     assert scene.floor() is Floor.IDLE
 
 
+def guessed(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
+    """What a recognizer makes of anything."""
+    return scene.tell(Transcribed(at(scene.now_ms), reply, replace(words(text), rough=True)))
+
+
+def test_a_guess_at_what_was_never_surely_a_voice_is_not_answered() -> None:
+    scene = Scene()
+    scene.babble(300, 0.74)
+    scene.silence(400)
+    assert guessed(scene, FIRST) == (
+        Drop(FIRST, "noise"),
+        DiscardSegment(SegmentId(0), 1),
+        NothingSaid(1, at(700), at(300), "noise"),
+    )
+    assert not [effect for effect in scene.effects if isinstance(effect, Prepare)]
+    assert scene.floor() is Floor.IDLE
+
+
+def test_a_guess_at_what_was_surely_a_voice_for_a_moment_is_answered() -> None:
+    scene = Scene()
+    scene.babble(140, 0.6)
+    scene.babble(20, 0.76)
+    scene.babble(140, 0.6)
+    scene.silence(400)
+    assert any(isinstance(effect, Commit) for effect in guessed(scene, FIRST))
+
+
+def test_words_that_are_no_guess_are_answered_however_unsure_the_voice() -> None:
+    scene = Scene()
+    scene.babble(300)
+    scene.silence(400)
+    assert any(isinstance(effect, Commit) for effect in scene.transcribed(FIRST, "stop"))
+
+
+def test_a_guess_in_a_turn_that_a_client_ends_is_answered() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.babble(300)
+    scene.tell(Submitted(at(scene.now_ms)))
+    assert any(isinstance(effect, Commit) for effect in guessed(scene, FIRST))
+
+
+@pytest.mark.parametrize("settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)])
+def test_a_guess_at_what_somebody_wants_to_be_heard_is_answered(settings: TurnSettings) -> None:
+    scene = Scene(settings)
+    scene.babble(600)
+    scene.silence(100)
+    asked = [effect.reply for effect in scene.effects if isinstance(effect, Transcribe)]
+    for reply in asked:
+        guessed(scene, reply)
+    told = scene.tell(Submitted(at(scene.now_ms)))
+    asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
+    for reply in asked:
+        guessed(scene, reply)
+    assert [effect.text for effect in scene.effects if isinstance(effect, Commit | TakeDown)] == ["the"]
+
+
+def test_a_noise_that_lasts_longer_than_a_turn_may_is_not_answered() -> None:
+    scene = Scene(TurnSettings(max_turn_s=2.0))
+    asked = next(effect.reply for effect in scene.babble(2200) if isinstance(effect, Transcribe))
+    assert NothingSaid(1, at(2200), at(2000), "noise") in guessed(scene, asked)
+
+
+@pytest.mark.parametrize("words_heard", [0, 2])
+def test_who_was_surely_a_voice_while_they_interrupted_is_answered(words_heard: int) -> None:
+    scene = Scene()
+    scene.replying(words_heard=words_heard, audible=True)
+    scene.silence(1000)
+    while scene.floor() is Floor.REPLY:
+        scene.voice(20)
+    scene.babble(100)
+    scene.silence(600)
+    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+    commit = next(effect for effect in guessed(scene, asked) if isinstance(effect, Commit))
+    assert commit.added == "the"
+
+
+def test_a_reply_that_a_noise_cut_goes_on() -> None:
+    scene = Scene()
+    cut = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert Interrupt(cut) in scene.babble(1400, 0.7)
+    scene.silence(400)
+    guessed(scene, ReplyId(2, 1))
+    assert scene.silence(1000)[-1] == GoOn(cut)
+
+
 def test_a_cough_after_a_retracted_reply_still_answers_the_words_before() -> None:
     scene = Scene()
     scene.replying("what time is it")
