@@ -152,6 +152,7 @@ class FloorState:
         if turn.answered:
             return ()
         turn.answered = turn.owed = True
+        turn.vouched_for()
         attempt = turn.attempt
         if attempt is None or not attempt.ready:
             return ()
@@ -189,6 +190,7 @@ class FloorState:
             progress_at=at,
             attempts=turn.attempts,
             requested=turn.owed,
+            surest=turn.surest,
             again=bool(turn.earlier) and not attempt.added,
         )
         return (Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
@@ -231,13 +233,14 @@ class FloorState:
             self.turn = turn = OpenTurn(reply.reply.turn, challenge.segment, challenge.onset, at)
             turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
             turn.owed = bool(reply.earlier) or reply.requested
-            turn.attempts = reply.attempts
+            turn.attempts, turn.surest = reply.attempts, reply.surest
             turn.cut = reply.reply if reply.resumed else held_up
         else:
             effect = Interrupt(reply.reply)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
             turn.cut = reply.reply
-        turn.surest, turn.answered = challenge.surest, settings.answers or turn.owed
+        turn.surest = max(turn.surest, challenge.surest)
+        turn.answered = settings.answers or turn.owed
         return (effect, Started(turn.number, challenge.onset))
 
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
@@ -277,6 +280,7 @@ class FloorState:
             return ()
         if not aside.attempt.text and aside.attempt.void != "called":
             return self.forgive(reply, reply.challenge.speech_end, told.at, aside.attempt.void or "no words")
+        reply.challenge.surest = 1.0  # addressed by name
         return (*self.take(reply, reply.challenge, told.at, settings), *effects)
 
     def forgive(self, reply: FloorReply, until: Samples, at: Samples, why: AbandonReason = "cleared") -> Effects:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assistant.open_turn import OpenTurn, as_traced
+from assistant.open_turn import OpenTurn, as_traced, certainty
 from assistant.turn_events import Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
@@ -70,7 +70,7 @@ class Challenge:
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
-        self.surest = max(self.surest, as_traced(voicing.probability))
+        self.surest = max(self.surest, certainty(voicing))
         if voicing.speaking:
             self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
         else:
@@ -97,6 +97,7 @@ class FloorReply:
         earlier: Words that it answers.
         attempts: Of its turn so far, dropped ones too: no id is used twice.
         announcement: It is to be made again if nothing of it was heard.
+        surest: Of the turn that it answers.
         resumed: It is the rest of one that was cut.
         again: It was taken back for a voice without words: another such voice is believed less.
     """
@@ -108,6 +109,7 @@ class FloorReply:
     attempts: int = 1
     announcement: Announcement | None = None
     requested: bool = False
+    surest: float = 0.0
     resumed: bool = False
     again: bool = False
     words_heard: int = 0
@@ -135,9 +137,7 @@ class FloorReply:
         since = self.audible_at
         answers = bool(self.earlier) and not self.again and interruptible
         early = answers and since is not None and voicing.edge - since <= samples_of_ms(EARLY_MS)
-        self.challenge = challenge = Challenge(
-            segment, voicing.edge, at, surest=as_traced(voicing.probability), early=early
-        )
+        self.challenge = challenge = Challenge(segment, voicing.edge, at, surest=certainty(voicing), early=early)
         challenge.counts(voicing)
         opened = OpenSegment(segment, voicing.edge)
         if not interruptible or not self.audible:

@@ -109,14 +109,13 @@ class OpenTurn:
     answered: bool = True
     surest: float = 0.0
 
-    @property
-    def by_detector(self) -> bool:
-        """Nobody but the detector has said that there is a turn."""
-        return not self.forced or self.overlong
-
     def hears(self, voicing: Voicing) -> None:
         """A frame of it, or of the silence behind it."""
-        self.surest = max(self.surest, as_traced(voicing.probability))
+        self.surest = max(self.surest, certainty(voicing))
+
+    def vouched_for(self) -> None:
+        """Somebody says that there is a turn, or was called by name in it: it does not take the detector's word."""
+        self.surest = 1.0
 
     def too_long(self, at: Samples, settings: TurnSettings) -> bool:
         """It has lasted as long as a turn may."""
@@ -181,14 +180,15 @@ class OpenTurn:
     def told(self, event: Transcribed | NotTranscribed, *, doubted: bool = False) -> Effects | None:
         """The words that an attempt asked for, or that they are lost; None as in `transcribed`.
 
-        `doubted`: Nobody but the detector has said that there is a turn: it must have been sure once.
+        `doubted`: A guess is only believed if this was surely a voice.
         """
         if isinstance(event, NotTranscribed):
             return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
-        words = event.words
-        if doubted and words.rough and words.text.strip() and self.surest < SURELY_VOICE:
-            return self.transcribed(event.reply, "", rough=False, unheard=False, void="noise")
-        return self.transcribed(event.reply, words.text.strip(), rough=words.rough, unheard=False, void=event.void)
+        words, text = event.words, event.words.text.strip()
+        noise = doubted and words.rough and bool(text) and self.surest < SURELY_VOICE
+        return self.transcribed(
+            event.reply, text, rough=words.rough, unheard=False, void="noise" if noise else event.void
+        )
 
     def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
         """The words that an attempt asked for; None where it was dropped, and they come too late to matter."""
@@ -198,6 +198,8 @@ class OpenTurn:
         attempt = self.attempt
         if attempt is None or attempt.reply != reply or attempt.ready:
             return None
+        if void == "noise":
+            text, rough = "", False
         attempt.text, attempt.added = " ".join((*self.earlier, text)).strip(), text
         attempt.rough, attempt.unheard, attempt.void = rough or self.earlier_rough, unheard, void
         return (prepared(attempt),) if self.answered and (attempt.text or unheard or self.owed) else ()
@@ -206,8 +208,10 @@ class OpenTurn:
         """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
+        if recheck.void == "noise" and attempt.void == "noise":
+            text = attempt.added
         if unheard or plain_words(text) == plain_words(attempt.added):
-            attempt.void = attempt.void if unheard else recheck.void
+            attempt.void = attempt.void if unheard or recheck.void == "noise" else recheck.void
             return (Drop(recheck.reply, "same words"),)
         self.attempt = recheck
         others = self.transcribed(recheck.reply, text, rough=rough, unheard=False, void=recheck.void)
@@ -217,6 +221,11 @@ class OpenTurn:
         """It ends without an answer."""
         dropped = self.drop_attempts(why)
         return (*dropped, DiscardSegment(self.segment, self.number), NothingSaid(self.number, at, self.speech_end, why))
+
+
+def certainty(voicing: Voicing) -> float:
+    """How sure the detector is that somebody speaks in this frame; the trace keeps it of voice."""
+    return as_traced(voicing.probability) if voicing.speaking else 0.0
 
 
 def as_traced(probability: float) -> float:

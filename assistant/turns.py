@@ -231,14 +231,16 @@ class Turns:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
             return self._state.answered_aside(reply, event, self.settings)
-        effects = None if turn is None else turn.told(event, doubted=self._by_silence and turn.by_detector)
+        effects = None if turn is None else turn.told(event, doubted=self._by_silence and turn.answered)
         if turn is None or effects is None:
             return ()
         return effects + (self._state.commit_if_ready(turn, event.at) if turn.endpoint is not None else ())
 
     def _partial(self, at: Samples, words: Words, *, called: bool) -> Effects:
-        reply = self._state.reply
+        turn, reply = self._state.turn, self._state.reply
         challenge = reply.challenge if reply is not None else None
+        if called and turn is not None and turn.segment == words.segment:
+            turn.vouched_for()
         if (
             reply is None
             or challenge is None
@@ -251,6 +253,8 @@ class Turns:
         challenge.backchannel = is_backchannel(words.text) and not called
         if challenge.backchannel or (words.rough and not called):
             return ()  # a cough may be taken for a word, but only roughly
+        if called:
+            challenge.surest = 1.0
         return self._state.take(reply, challenge, at, self.settings)
 
     # ---- the reply, and voices during it ----
@@ -349,6 +353,7 @@ class Turns:
             return ()
         if turn is None:
             return (NothingSaid(state.next_turn(), at, at, "no words"),)  # nobody was heard in what is submitted
+        turn.vouched_for()
         return effects if turn.endpoint is not None else (*effects, *self._end_turn(turn, at))
 
     def _pressed(self, at: Samples) -> Effects:

@@ -264,7 +264,8 @@ class Recorder:
         if nothing.why == "overheard":
             self.overheard(nothing.turn)
             return
-        self._trace(nothing.turn).speech_end_s = speech_end_s
+        trace = self._trace(nothing.turn)
+        trace.speech_end_s, trace.rough = speech_end_s, nothing.why == "noise"
         self.finish(nothing.turn, nothing.why, "", clock)
 
     def overheard(self, turn: int) -> None:

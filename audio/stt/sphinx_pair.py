@@ -73,7 +73,7 @@ class SphinxPair:
     def verdict(self) -> Verdict:
         """The words of everything fed; the segment goes on.
 
-        Of the running search: ending it, or padding with silence to flush its lookahead of 40 ms, was no better
+        Of the running search: ending it, or padding with silence to flush what it looks ahead, was no better
         from 60 ms after the last sound of speech on (docs/stt.md).
         """
         general = self._hypothesis(self._general)

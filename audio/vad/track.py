@@ -17,11 +17,9 @@ from audio.vad.level import MOST_FRAMES, LevelHistory
 _ONSET_REACH_SAMPLES = samples_of_ms(200)
 _ONSET_GAP_SAMPLES = samples_of_ms(60)
 
-# Sound this far below the loudest of a stretch is its echo in the room, and sound this little above the noise floor is
-# the room itself: detectors go on hearing a voice in both, and an end dated too late makes the answer look sooner than
-# it was, and come later. It is looked for no further back than this.
+# Sound this far below the loudest of a stretch is its echo in the room: detectors go on hearing a voice in it, and an
+# end dated too late makes the answer look sooner than it was. It is looked for no further back than this.
 _ECHO_DB = 32.0
-_ROOM_DB = 2.0
 _END_REACH_SAMPLES = samples_of_ms(200)
 
 
@@ -134,8 +132,7 @@ class SpeechTrack:
         self._catch_up()
         dated = min(raw - self._bias_samples, now)
         since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
-        threshold_db = max(self._peak_db - _ECHO_DB, self._gate.floor_db + _ROOM_DB)
-        last = self._levels.last_sound(since, Samples(max(dated, raw)), threshold_db)
+        last = self._levels.last_sound(since, Samples(max(dated, raw)), self._peak_db - _ECHO_DB)
         if last is not None:
             dated = min(dated, last)
         return Samples(min(max(dated, self._edge), now))

@@ -446,6 +446,11 @@ def guessed(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ..
     return scene.tell(Transcribed(at(scene.now_ms), reply, replace(words(text), rough=True)))
 
 
+def last_asked(scene: Scene) -> ReplyId:
+    """The attempt whose words were asked for last."""
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+
+
 def test_a_guess_at_what_was_never_surely_a_voice_is_not_answered() -> None:
     scene = Scene()
     scene.babble(300, 0.74)
@@ -495,6 +500,102 @@ def test_a_guess_at_what_somebody_wants_to_be_heard_is_answered(settings: TurnSe
     for reply in asked:
         guessed(scene, reply)
     assert [effect.text for effect in scene.effects if isinstance(effect, Commit | TakeDown)] == ["the"]
+
+
+def test_a_guess_that_goes_on_with_what_was_surely_said_is_part_of_it() -> None:
+    scene = Scene()
+    scene.replying("set the volume to")
+    scene.babble(300, 0.72)
+    scene.silence(600)
+    commit = next(e for e in guessed(scene, last_asked(scene), "fifty") if isinstance(e, Commit))
+    assert (commit.text, commit.rough) == ("set the volume to fifty", True)
+
+
+def test_words_that_are_a_guess_when_they_are_asked_for_again_confirm_the_same_ones() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.babble(300, 0.72)
+    scene.silence(60)
+    scene.transcribed(last_asked(scene), "what time is it")
+    scene.silence(60)
+    assert guessed(scene, last_asked(scene), "what time is it") == (Drop(ReplyId(1, 2), "same words"),)
+    assert any(isinstance(effect, Commit) for effect in scene.silence(400))
+
+
+def test_a_guess_that_is_none_when_it_is_asked_for_again_is_answered() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.babble(300, 0.72)
+    scene.silence(60)
+    guessed(scene, last_asked(scene), "stock")
+    scene.silence(60)
+    scene.transcribed(last_asked(scene), "stop")
+    commit = next(effect for effect in scene.silence(400) if isinstance(effect, Commit))
+    assert commit.text == "stop"
+
+
+def test_a_guess_that_stays_one_is_noise_and_nothing_is_prepared() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.babble(300, 0.72)
+    scene.silence(60)
+    guessed(scene, last_asked(scene), "the")
+    scene.silence(60)
+    assert guessed(scene, last_asked(scene), "they") == (Drop(ReplyId(1, 2), "same words"),)
+    assert [effect.why for effect in scene.silence(400) if isinstance(effect, NothingSaid)] == ["noise"]
+    assert not [effect for effect in scene.effects if isinstance(effect, Prepare)]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_guess_for_which_a_client_asks_behind_its_end_is_answered(answers: bool) -> None:
+    scene = Scene(TurnSettings(by_client=True, answers=answers))
+    scene.babble(300, 0.7)
+    scene.silence(400)
+    assert scene.floor() is Floor.ENDED
+    scene.tell(Submitted(at(scene.now_ms)) if answers else Asked(at(scene.now_ms), "requested", ""))
+    commit = next(effect for effect in guessed(scene, last_asked(scene), "fifty") if isinstance(effect, Commit))
+    assert commit.text == "fifty"
+
+
+def test_what_a_client_may_want_to_answer_is_not_withheld() -> None:
+    scene = Scene(TurnSettings(by_client=True, answers=False))
+    scene.babble(300, 0.7)
+    scene.silence(400)
+    assert [effect.text for effect in guessed(scene, last_asked(scene)) if isinstance(effect, TakeDown)] == ["the"]
+
+
+@pytest.mark.parametrize("during_a_reply", [True, False])
+def test_who_calls_it_by_name_is_no_noise(during_a_reply: bool) -> None:
+    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    if during_a_reply:
+        scene.replying(words_heard=3, audible=True)
+        scene.silence(1000)
+    scene.babble(600, 0.7)
+    segment = next(effect.segment for effect in reversed(scene.effects) if isinstance(effect, OpenSegment))
+    scene.tell(Partial(at(scene.now_ms), replace(words("stop", segment), rough=True), called=True))
+    scene.silence(400)
+    commit = next(effect for effect in guessed(scene, last_asked(scene), "stop") if isinstance(effect, Commit))
+    assert commit.text == "stop"
+
+
+def test_who_was_addressing_it_beside_a_reply_is_no_noise_when_they_go_on() -> None:
+    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(600, 0.7)
+    scene.silence(400)
+    guessed(scene, last_asked(scene), "what time")
+    scene.babble(300, 0.7)
+    scene.silence(600)
+    commit = next(e for e in guessed(scene, last_asked(scene), "what time is it") if isinstance(e, Commit))
+    assert commit.text == "what time is it"
+
+
+def test_only_voice_makes_a_turn_sure() -> None:
+    """The trace keeps nothing else, and a replay decides alike."""
+    scene = Scene()
+    scene.babble(300, 0.6)
+    scene.tell(Heard(at(320), Voicing(False, at(300), 1.0)))
+    scene.now_ms, scene.speaking, scene.edge_ms = 320, False, 300
+    scene.silence(400)
+    assert NothingSaid(1, at(720), at(300), "noise") in guessed(scene, FIRST)
 
 
 def test_a_noise_that_lasts_longer_than_a_turn_may_is_not_answered() -> None:

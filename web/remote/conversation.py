@@ -160,7 +160,7 @@ class RemoteConversation:
 
     def _nothing(self, why: str) -> NothingHeard:
         self.hearing = self.awaiting = False
-        reasons = {"stuck": "stuck", "requested": "requested", "cleared": "cleared"}
+        reasons = {"stuck": "stuck", "requested": "requested", "cleared": "cleared", "noise": "noise"}
         end_ms, self._speech_end_ms = self._speech_end_ms, None
         return NothingHeard(self._next_turn, end_ms or 0.0, reasons.get(why, "no words"))  # type: ignore[arg-type]
 

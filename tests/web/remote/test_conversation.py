@@ -29,7 +29,7 @@ from assistant.facts import (
 from assistant.items import Answered, Item, ItemId, Said
 from assistant.talk import panels
 from assistant.talk.view import View
-from assistant.turn_events import ReplyId
+from assistant.turn_events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
 from web.remote.conversation import NotOursError, RemoteConversation
@@ -178,10 +178,11 @@ def test_a_reply_of_which_nothing_was_said_is_cut_all_the_same() -> None:
     assert line.tell(ReplyCut(REPLY, "", 0.0, "client"))[-1] == ReplyCut(REPLY, "", 0.0, "client")
 
 
-def test_nothing_said() -> None:
+@pytest.mark.parametrize("why", ["no words", "noise", "stuck"])
+def test_nothing_said(why: AbandonReason) -> None:
     line = Line()
-    effects = line.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 400.0, "no words"))
-    assert effects[-1] == NothingHeard(1, 400.0, "no words")
+    effects = line.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 400.0, why))
+    assert effects[-1] == NothingHeard(1, 400.0, why)
     assert not line.here.hearing
     assert not line.here.thinking
 
