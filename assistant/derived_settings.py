@@ -15,9 +15,8 @@ from audio.errors import EngineLoadError
 from audio.units import samples_of_s
 
 SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 100.0, "faster-whisper": 160.0})
-"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 40 ms ahead and takes as long to
-make up its mind, and faster-whisper may answer at first with a decode that was begun before the detector heard the end
-(docs/stt.md)."""
+"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 40 to 80 ms ahead; Whisper
+may answer at first with a decode that was begun before the detector heard the end (docs/stt.md)."""
 
 PATIENCE: Mapping[Profile, Patience] = MappingProxyType({"eager": EAGER, "balanced": BALANCED, "patient": PATIENT})
 """How long a silence is waited for, by `turn.profile`."""

@@ -16,13 +16,12 @@ from audio.stt.hypothesis import Hypothesis, is_filler, plain
 from audio.stt.sphinx_wire import LoadReport
 
 _QUIET = {"loglevel": "FATAL", "logfn": os.devnull}
-_AHEAD = {"pl_window": 1}
-"""Frames of 10 ms that the search looks ahead: what it does not look for need not be waited for. The package's own 5
-bring neither better words nor less work (docs/stt.md)."""
-_GENERAL = {"fwdflat": False, "bestpath": False, "maxhmmpf": 3000, "maxwpf": 5, **_AHEAD}
-"""One pass, pruned: final within tens of ms instead of hundreds, at the same word error rate."""
-_COMMAND = {"fwdflat": False, "bestpath": False, "lw": 10.0, "wip": 0.2, **_AHEAD}
-"""With few words the language model may weigh more (lw 6.5 and wip 0.65 are the package's own)."""
+_GENERAL = {"fwdflat": False, "bestpath": False, "maxhmmpf": 3000, "maxwpf": 5, "pl_window": 1}
+"""One pass, pruned: final within tens of ms instead of hundreds, at the same word error rate. What the search looks
+ahead (pl_window, frames of 10 ms) has to be waited for: the package's own 5 bring it no better words (docs/stt.md)."""
+_COMMAND = {"fwdflat": False, "bestpath": False, "lw": 10.0, "wip": 0.2}
+"""With few words the language model may weigh more (lw 6.5 and wip 0.65 are the package's own). It looks 50 ms ahead:
+with 10 it heard "what's eleven like" for "what's the weather like"."""
 
 
 @dataclass(frozen=True, slots=True)
