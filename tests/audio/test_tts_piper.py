@@ -261,6 +261,7 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
 
 
 class TestEnds:
+    @pytest.mark.real_time
     def test_closing_a_unit_stops_the_model_inside_a_sentence(self, folder: Path) -> None:
         slow = str(tone_voice(folder, name="en_US-slow-low", burn=400))
         took_s, before, after = closed_inside(slow)
