@@ -14,7 +14,7 @@ from assistant.turn_settings import TurnSettings
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
 
-SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 100.0, "faster-whisper": 160.0})
+SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 120.0, "faster-whisper": 160.0})
 """Silence after which a recognizer's words are as good as they get: pocketsphinx looks 40 to 80 ms ahead; Whisper
 may answer at first with a decode that was begun before the detector heard the end (docs/stt.md)."""
 

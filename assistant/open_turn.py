@@ -212,6 +212,8 @@ class OpenTurn:
             text = attempt.added
         if unheard or plain_words(text) == plain_words(attempt.added):
             attempt.void = attempt.void if unheard or recheck.void == "noise" else recheck.void
+            # One decoder may know the words before the other, which is surer of them, does.
+            attempt.rough = (attempt.rough and (rough or unheard)) or self.earlier_rough
             return (Drop(recheck.reply, "same words"),)
         self.attempt = recheck
         others = self.transcribed(recheck.reply, text, rough=rough, unheard=False, void=recheck.void)

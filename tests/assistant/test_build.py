@@ -200,7 +200,7 @@ def test_the_settings_reach_turn_taking() -> None:
         is None
     )
     assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").patience == BALANCED
-    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").settle_ms == 100
+    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").settle_ms == 120
     assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").settle_ms == 160
     assert turn_settings(load_settings(None, {}, []).settings, "a third").settle_ms == 0
     assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10
