@@ -41,7 +41,6 @@ LATE_ATTEMPT_MS = 160.0
 SURELY_VOICE = 0.75
 """What the detector's probability of a voice reaches somewhere in whatever is said, and not in noise (docs/vad.md)."""
 
-
 Void = Literal["", "noise", "overheard", "called"]
 """Why words are none to be answered; "" if they are."""
 
@@ -110,7 +109,7 @@ class OpenTurn:
     surest: float = 0.0
 
     def hears(self, voicing: Voicing) -> None:
-        """A frame of it, or of the silence behind it."""
+        """A frame of it; what is no voice says nothing."""
         self.surest = max(self.surest, certainty(voicing))
 
     def vouched_for(self) -> None:

@@ -521,17 +521,14 @@ def test_words_that_are_a_guess_when_they_are_asked_for_again_confirm_the_same_o
     assert any(isinstance(effect, Commit) for effect in scene.silence(400))
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_words_that_are_once_no_guess_are_none(first: bool) -> None:
+@pytest.mark.parametrize("guesses", [(True, False), (False, True)])
+def test_words_that_are_once_no_guess_are_none(guesses: tuple[bool, bool]) -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
     scene.voice(300)
     scene.silence(60)
-    told = (guessed, scene.transcribed) if first else (scene.transcribed, guessed)
-    for tell in told:
-        if tell is guessed:
-            guessed(scene, last_asked(scene), "what time is it")
-        else:
-            scene.transcribed(last_asked(scene), "what time is it")
+    for rough in guesses:
+        heard = replace(words("what time is it"), rough=rough)
+        scene.tell(Transcribed(at(scene.now_ms), last_asked(scene), heard))
         scene.silence(60)
     commit = next(effect for effect in scene.silence(400) if isinstance(effect, Commit))
     assert not commit.rough
