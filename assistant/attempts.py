@@ -53,6 +53,7 @@ class _Attempt:
     messages: tuple[Message, ...] = ()
     speech_end: Samples | None = None
     take_back: Callable[[], None] = lambda: None
+    unheard: bool = False
 
 
 @dataclass(slots=True)
@@ -153,6 +154,7 @@ class Attempts:
             speed=lambda: wishes.speed * self.engines.deeds.speed,
             error="speech recognition failed" if effect.unheard else None,
         )
+        attempt.unheard = effect.unheard
         attempt.answering = self._tasks.create_task(
             self._answer(reply, self._source(effect, attempt, wishes, reply)), name=f"reply {effect.reply}"
         )
@@ -221,6 +223,8 @@ class Attempts:
         speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
         self.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._said(effect.text, effect.added)
+        if said is None and attempt.unheard:  # somebody did speak: their turn is there, without its words
+            said = self.conversation.said(self._item(), "")
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
         self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin))
         item = self.conversation.answering(effect.reply, reply.script)

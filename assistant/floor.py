@@ -241,7 +241,9 @@ class FloorState:
             turn.cut = reply.reply
         turn.surest = max(turn.surest, challenge.surest)
         turn.answered = settings.answers or turn.owed
-        return (effect, Started(turn.number, challenge.onset))
+        started = Started(turn.number, challenge.onset)
+        # Who interrupts is told of before the reply that ends of it; a turn that goes on, behind what was taken back.
+        return (effect, started) if isinstance(effect, Retract) else (started, effect)
 
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
         """The reply is over; whoever spoke into it has the floor."""

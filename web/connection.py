@@ -29,6 +29,7 @@ from web.client_speaker import ClientSpeaker
 from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
+from web.pace import Pace
 from web.talk import Talk
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -41,6 +42,8 @@ _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
 """Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
+
+RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
 
 REFILL_AFTER_S = 1.0
 """A new conversation gets going before the next one's recognizer is started."""
@@ -233,6 +236,7 @@ class Connections:
         talk = conversation.talk
         line = Line(websocket, talk.realtime)
         if conversation.line is not None:
+            conversation.line.farewell = RESUMED_ELSEWHERE
             conversation.line.lost.set()  # whoever still holds the old socket lets go of it
         conversation.line = line
         conversation.has_line.set()
@@ -262,13 +266,16 @@ class Connections:
             await line.close()
 
     async def _read(self, line: Line, talk: Talk) -> None:
-        loop = asyncio.get_running_loop()
-        throttle, due_s = AudioThrottle(REPLY_RATE_HZ), 0.0
+        async def rest(wait_s: float) -> bool:
+            self.metrics.throttled(wait_s)
+            return await line.rest(wait_s)
+
+        pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest)
         longest = self.hall.workshop.settings.server.max_message_bytes
         try:
             while True:
                 try:
-                    message = await line.socket.receive()
+                    message = await line.receive()
                 except (WebSocketDisconnect, RuntimeError):
                     return  # RuntimeError: Starlette's, for a socket that is closed already
                 if line.lost.is_set():
@@ -277,17 +284,14 @@ class Connections:
                     # uvicorn says 1005 of a lost connection too, but gives no reason then.
                     line.left = message.get("code") in LEFT and "reason" in message
                     return
-                if (wait_s := due_s - loop.time()) > 0:  # not before: a client that leaves meanwhile is noticed
-                    self.metrics.throttled(wait_s)
-                    await asyncio.sleep(wait_s)
+                await pace.wait()  # not before: a client that leaves meanwhile is noticed
                 text = message.get("text")
                 if text is None:
                     talk.realtime.report(_BINARY)
                 elif (size := _utf8_bytes(text)) > longest:
                     talk.realtime.report(_too_large(size, longest))
                 else:
-                    samples = await talk.receive(text)
-                    due_s = loop.time() + throttle.wait_s(samples, loop.time())
+                    await talk.receive(text, pace)
                 await line.answered()
         finally:
             line.lost.set()

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from web.metrics import Metrics
@@ -33,6 +34,7 @@ class Line:
         released: Set when the conversation has let go of it.
         left: The client has closed it in good order.
         behind: The client does not take what it gets.
+        farewell: Why it is closed, for the close frame; "" where it is just over.
     """
 
     socket: WebSocket
@@ -42,10 +44,33 @@ class Line:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     left: bool = False
     behind: bool = False
+    farewell: str = ""
     _waiting: deque[str] = field(default_factory=deque)
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: int = 0
+    _ahead: Message | None = None
+
+    async def receive(self) -> Message:
+        """The client's next message. Raises WebSocketDisconnect, RuntimeError."""
+        ahead, self._ahead = self._ahead, None
+        return ahead or await self.socket.receive()
+
+    async def rest(self, seconds: float) -> bool:
+        """Let so much time pass; at once False where the next that comes from the client is that it has left."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + seconds
+        try:
+            async with asyncio.timeout(seconds):
+                self._ahead = self._ahead or await self.socket.receive()
+        except TimeoutError:
+            return True
+        except (WebSocketDisconnect, RuntimeError):
+            return False
+        if self._ahead["type"] == "websocket.disconnect":
+            return False
+        await asyncio.sleep(until_s - loop.time())
+        return True
 
     async def write(self, metrics: Metrics) -> None:
         """Send what there is to send, until the client is gone or reads too slowly."""
@@ -92,7 +117,7 @@ class Line:
         """
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await self.socket.close(INTERNAL_ERROR if self.behind else NORMAL)
+                await self.socket.close(INTERNAL_ERROR if self.behind else NORMAL, self.farewell)
         except TimeoutError:
             abort_of(self.socket.scope)()
         except (WebSocketDisconnect, RuntimeError):

@@ -28,7 +28,7 @@ from assistant.facts import (
     WordsPlaced,
 )
 from assistant.floor import Floor
-from assistant.items import Answered, Called, Item, Returned
+from assistant.items import Answered, Called, Item, ItemId, Returned
 from assistant.session import Session
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
@@ -37,6 +37,7 @@ from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_o
 from llm.chat import ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
+from web.pace import Pace
 from web.wire.commands import (
     Append,
     CancelResponse,
@@ -57,6 +58,10 @@ from web.wire.realtime import Realtime
 from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
 
 SHORTEST_COMMIT_MS = 100
+
+PIECE_MS = 40
+"""Of a message, taken at a time. A whole recording at once is more than a recognizer's lane holds; and what is held
+back for long between two pieces would be taken for silence (`MicrophoneLine`: 100 ms)."""
 
 
 @dataclass(slots=True)
@@ -136,24 +141,30 @@ class Talk:
 
     # ---- what the client wants ----
 
-    async def receive(self, text: str) -> int:
-        """One message of the client's. Returns how many samples of sound it brought, at 24 kHz."""
-        samples = 0
+    async def receive(self, text: str, pace: Pace) -> None:
+        """One message of the client's; its sound is taken at this pace, of samples at 24 kHz."""
+        sound = False
         for command in self.realtime.receive(text):
             if isinstance(command, Append):
-                samples += await self._append(command)
+                sound = await self._append(command, pace) or sound
             else:
                 await self._do(command)
-        if samples == 0:  # to sound as such nothing is answered, fifty times a second
+        if not sound:  # to sound as such nothing is answered, fifty times a second
             self.changed()
-        return samples
 
-    async def _append(self, command: Append) -> int:
+    async def _append(self, command: Append, pace: Pace) -> bool:
+        """Returns whether there was any sound."""
         pcm = _decoded(command)
         rate_hz = command.format.rate_hz
         self._appended_ms += len(pcm) * 1000 / rate_hz
-        await self.microphone.deliver(pcm, rate_hz)
-        return len(pcm) * REPLY_RATE_HZ // rate_hz
+        length = rate_hz * PIECE_MS // 1000
+        for at in range(0, len(pcm), length):
+            part = pcm[at : at + length]
+            if not await pace.wait():
+                break
+            await self.microphone.deliver(part, rate_hz)
+            pace.took(len(part) * REPLY_RATE_HZ // rate_hz)
+        return len(pcm) > 0
 
     async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
         match command:
@@ -172,7 +183,8 @@ class Talk:
             case CreateItem():
                 self._create(command)
             case RetrieveItem():
-                self.realtime.item_retrieved(command, self.session.conversation.find(command.item_id))
+                item = None if self._sounds(command.item_id) else self.session.conversation.find(command.item_id)
+                self.realtime.item_retrieved(command, item)
             case DeleteItem():
                 if self.session.conversation.delete(command.item_id):
                     self.realtime.item_deleted(command.item_id)
@@ -242,10 +254,15 @@ class Talk:
         if command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
             self.realtime.refuse(command, "item_truncate_too_long")
             return
-        if self._begun is not None and self._begun.item == command.item_id:
+        if self._sounds(command.item_id):
+            self.realtime.truncating(command.item_id)
             self.session.cancel()  # whoever cuts what is playing has stopped playing it
         conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
+
+    def _sounds(self, item: ItemId) -> bool:
+        """Whether it is the reply that is being said: in the history it is nothing until it is over."""
+        return self._begun is not None and self._begun.item == item
 
     def _respond(self, command: CreateResponse) -> None:
         asked_outright = command.options.instructions is not None

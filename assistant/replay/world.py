@@ -85,6 +85,7 @@ class _World:
     stretch: Samples = Samples(0)
     spoken_into: ReplyId | None = None  # the reply that was under way as the turn began
     moved_on: bool = False  # another turn has begun since the last answer
+    begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last one was told of, and its onset
     last: Heard | None = None
     segment: SegmentId = NO_SEGMENT
     ordinal: int = 0
@@ -193,8 +194,7 @@ class _World:
             match effect:
                 case Started(turn, onset):
                     self.moved_on = self.moved_on or bool(self.course.given) or turn != self.span.turn
-                    if self.course.given and self.course.given[-1].interrupted == self.now:
-                        self.course.given[-1].voice = onset
+                    self.begun = self.now, onset
                 case Drop(reply):
                     self.dropped.add(reply)
                 case OpenSegment(segment):
@@ -336,3 +336,6 @@ class _World:
             if given.commit.reply == reply:
                 given.retracted = retracted
                 given.interrupted = None if retracted else self.now
+                at, onset = self.begun
+                if given.interrupted == at:  # whoever cuts it is told of first
+                    given.voice = onset

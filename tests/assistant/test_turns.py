@@ -222,7 +222,7 @@ def test_going_on_after_a_word_interrupts_and_opens_a_new_turn() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(280)
-    assert scene.voice(20) == (Interrupt(reply), Started(2, at(1800)))
+    assert scene.voice(20) == (Started(2, at(1800)), Interrupt(reply))
     scene.voice(500)
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
 
@@ -243,7 +243,7 @@ def test_a_voice_that_is_never_sure_lowers_the_reply_for_a_second() -> None:
     assert scene.babble(20) == (Unduck(reply),)
     assert scene.babble(3000) == ()
     assert scene.voice(280) == (), "what becomes sure in the midst of it interrupts all the same"
-    assert scene.voice(20) == (Interrupt(reply), Started(2, at(2800)))
+    assert scene.voice(20) == (Started(2, at(2800)), Interrupt(reply))
 
 
 def test_a_voice_that_is_never_sure_is_nothing_where_it_ends_and_the_next_one_lowers_the_reply_again() -> None:
@@ -288,7 +288,7 @@ def test_a_backchannel_is_given_twice_the_time() -> None:
     scene.voice(200)
     scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
     assert scene.voice(300) == ()
-    assert scene.voice(100) == (Interrupt(reply), Started(2, at(2800)))
+    assert scene.voice(100) == (Started(2, at(2800)), Interrupt(reply))
 
 
 @pytest.mark.parametrize("behind_ms", [0, 300, 700])
@@ -372,7 +372,7 @@ def test_a_word_that_was_surely_heard_takes_the_floor_at_once() -> None:
     rough = Words(SegmentId(at(1500)), Samples(0), "stop", rough=True)
     assert scene.tell(Partial(at(scene.now_ms), rough)) == (), "a cough may be taken for a word, roughly"
     sure = words("stop", SegmentId(at(1500)))
-    assert scene.tell(Partial(at(scene.now_ms), sure)) == (Interrupt(reply), Started(2, at(1800)))
+    assert scene.tell(Partial(at(scene.now_ms), sure)) == (Started(2, at(1800)), Interrupt(reply))
 
 
 def test_attempts_before_the_endpoint_are_bounded() -> None:
@@ -830,7 +830,7 @@ def test_who_speaks_for_longer_than_a_turn_may_be_goes_on_where_it_was_ended() -
 
 def test_who_still_speaks_as_the_answer_is_heard_interrupts_it() -> None:
     scene = too_long("blah", words_heard=1)
-    assert scene.voice(300)[-2:] == (Interrupt(FIRST), Started(2, at(2000)))
+    assert scene.voice(300)[-2:] == (Started(2, at(2000)), Interrupt(FIRST))
 
 
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)])
@@ -974,7 +974,7 @@ def test_who_speaks_up_anew_interrupts_it_and_nothing_said_before_is_lost() -> N
     assert scene.voice(40) == (Duck(typed),)
     assert scene.silence(200) == (Unduck(typed),)
     assert scene.voice(280) == (Duck(typed),)
-    assert scene.voice(20) == (Interrupt(typed), Started(3, at(0)))
+    assert scene.voice(20) == (Started(3, at(0)), Interrupt(typed))
     scene.silence(400)
     assert Commit(ReplyId(3, 1), "a b", "a b", at(1640)) in scene.transcribed(ReplyId(3, 1), "a b")
 

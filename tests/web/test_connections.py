@@ -24,6 +24,7 @@ from assistant.session import Session
 from audio.errors import EngineLoadError
 from web import connection, line
 from web.hall import MOST_READY
+from web.pace import Pace
 from web.talk import Talk
 
 TRACED = {"type": "realtime", "repartee": {"events": True}}
@@ -488,10 +489,10 @@ def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, m
     read = 0
     receive = Talk.receive
 
-    async def counted(talk: Talk, text: str) -> int:
+    async def counted(talk: Talk, text: str, pace: Pace) -> None:
         nonlocal read
         read += 1
-        return await receive(talk, text)
+        await receive(talk, text, pace)
 
     monkeypatch.setattr(Talk, "receive", counted)
 
@@ -549,6 +550,35 @@ def test_sound_faster_than_real_time_is_held_back_and_nothing_else(tmp_path: Pat
             assert watch.undisturbed_s < 3
             assert server.value("repartee_throttled_seconds_total") > 0.5
             assert caller.told("error") == []
+
+    run(main())
+
+
+def test_a_long_message_is_taken_no_faster_than_it_speaks(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+            watch = Stopwatch()
+            await caller.sounds(np.zeros(24_000 * 7, np.int16))
+            await caller.asks("hello")
+            await caller.until("response.created")
+            assert watch.took.elapsed_s > 2
+            assert server.value("repartee_throttled_seconds_total") > 2
+
+    run(main())
+
+
+def test_a_client_that_comes_back_in_the_midst_of_a_long_message_begins_anew(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as first:
+            await first.sounds(np.zeros(24_000 * 60, np.int16))
+            async with calling(server, resume=first.token) as second:
+                with pytest.raises(ConnectionClosed) as closed:
+                    await first.until("response.done")
+                await second.asks("hello")
+                await second.until("response.created", within_s=20)
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == 1000
+                assert closed.value.rcvd.reason.startswith("session_resumed: ")
 
     run(main())
 

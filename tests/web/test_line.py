@@ -22,10 +22,14 @@ async def never(*_: object) -> Any:
     raise AssertionError("nothing is read or written here")
 
 
-def line(send: Callable[[Message], Awaitable[None]] = never, abort: Callable[[], None] = lambda: None) -> Line:
+def line(
+    send: Callable[[Message], Awaitable[None]] = never,
+    abort: Callable[[], None] = lambda: None,
+    receive: Callable[[], Awaitable[Message]] = never,
+) -> Line:
     client = Client(SessionConfig(instructions="", voice="voice"))
     client.wire.to_send()
-    socket = WebSocket({"type": "websocket", "state": {"repartee.abort": abort}}, never, send)
+    socket = WebSocket({"type": "websocket", "state": {"repartee.abort": abort}}, receive, send)
     socket.client_state = socket.application_state = WebSocketState.CONNECTED
     return Line(socket, client.wire)
 
@@ -111,5 +115,30 @@ def test_who_does_not_even_take_the_close_is_cut_off(stuck: bool) -> None:
         await one.close()
         assert cut == (["off"] if stuck else [])
         assert [message["code"] for message in sent] == ([] if stuck else [1000])
+
+    run_virtual(main())
+
+
+LEFT: Message = {"type": "websocket.disconnect", "code": 1006}
+MORE: Message = {"type": "websocket.receive", "text": "more"}
+
+
+@pytest.mark.parametrize(("comes", "rested"), [([], True), ([MORE], True), ([LEFT], False), ([MORE, LEFT], True)])
+def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: list[Message], rested: bool) -> None:
+    async def main() -> None:
+        coming = list(comes)
+
+        async def receive() -> Message:
+            await asyncio.sleep(1)
+            if not coming:
+                await asyncio.Event().wait()
+            return coming.pop(0)
+
+        one, loop = line(receive=receive), asyncio.get_running_loop()
+        began_s = loop.time()
+        assert await one.rest(5) is rested
+        assert loop.time() - began_s == (5 if rested else 1)
+        assert await one.rest(0.5) is rested
+        assert [await one.receive() for _ in comes] == comes
 
     run_virtual(main())

@@ -17,7 +17,7 @@ from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
 from assistant.conversation import Conversation
 from assistant.engines import SessionSettings
-from assistant.items import Answered, Said
+from assistant.items import Answered, ItemId, Said
 from assistant.session import Session
 from assistant.trace.record import TurnRecord
 from assistant.trace.recorder import Recorder
@@ -26,8 +26,10 @@ from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.units import REPLY_RATE_HZ
 from llm.chat import FunctionCall, Message
+from web.admission import RATE_ALLOWANCE, AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
+from web.pace import Pace
 from web.talk import Talk
 from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad, SessionConfig
 
@@ -35,6 +37,15 @@ CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensi
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
 LAMP_TOOL = {"type": "function", "name": "set_lamp", "description": "", "parameters": {"type": "object"}}
 LONG = "one two three four five six seven eight nine ten eleven twelve and so on and on until nobody listens any more"
+
+
+async def _never(_wait_s: float) -> bool:
+    raise AssertionError("nothing is too much at once here")
+
+
+async def _sleep(wait_s: float) -> bool:
+    await asyncio.sleep(wait_s)
+    return True
 
 
 @dataclass
@@ -81,6 +92,8 @@ class Stage:
         self.talk.configure(CONFIG)
         self.talk.changed = self._fetch
         self._came = asyncio.Event()
+        self.pace = Pace(AudioThrottle(REPLY_RATE_HZ), _sleep)
+        self.unhurried = Pace(AudioThrottle(REPLY_RATE_HZ, burst_s=1e6), _never)
 
     @property
     def now_ms(self) -> int:
@@ -95,7 +108,12 @@ class Stage:
     async def send(self, kind: str, **fields: Any) -> None:
         """A message of the client's."""
         self.client.commands.clear()
-        await self.talk.receive(json.dumps({"type": kind, **fields}))
+        await self.talk.receive(json.dumps({"type": kind, **fields}), self.unhurried)
+
+    async def paced(self, kind: str, **fields: Any) -> None:
+        """The same, as fast as a connection takes it."""
+        await self.pace.wait()
+        await self.talk.receive(json.dumps({"type": kind, **fields}), self.pace)
 
     async def update(self, **session: Any) -> None:
         await self.send("session.update", session={"type": "realtime", **session})
@@ -233,8 +251,9 @@ def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
         kind for kind in stage.kinds if kind in {"conversation.item.truncated", "input_audio_buffer.speech_started"}
     ]
     assert cut_or_begun == [
-        "input_audio_buffer.speech_started", "conversation.item.truncated", "input_audio_buffer.speech_started"
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_started", "conversation.item.truncated"
     ]  # fmt: skip
+    assert stage.at_ms("input_audio_buffer.speech_started")[1] == stage.at_ms("conversation.item.truncated")[0]
     assert len(stage.events("repartee.duck")) == 1
 
 
@@ -464,6 +483,23 @@ def test_a_whole_turn_may_come_at_once() -> None:
     assert perform(scene).done[0]["status"] == "completed"
 
 
+@pytest.mark.parametrize("message_s", [0.1, 1, 16])
+def test_a_recording_in_messages_of_any_length_is_held_to_real_time_and_nothing_is_put_in(message_s: float) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(round(24_000 * message_s), 8000, np.int16).tobytes()).decode()
+        for _ in range(round(16 / message_s)):
+            await stage.paced("input_audio_buffer.append", audio=audio)
+        took_ms.append(stage.now_ms)
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+
+    took_ms: list[int] = []
+    stage = perform(scene)
+    assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
+    assert stage.talk.microphone.invented_frames == 0
+
+
 def test_a_commit_of_nothing_is_refused() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
@@ -504,6 +540,30 @@ def test_a_commit_whose_words_were_lost_says_so() -> None:
     (committed,) = stage.events("input_audio_buffer.committed")
     (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
     assert committed["item_id"] == failed["item_id"] == "item_1"  # the first that was reserved, as the speech began
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_turn_whose_words_were_lost_is_in_the_history_and_answered_with_an_apology(*, commits: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 60_000
+        if commits:
+            await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.says_something()
+        if commits:
+            await stage.send("input_audio_buffer.commit", event_id="mine")
+            await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
+    assert committed["item_id"] == failed["item_id"] == "item_1"
+    assert [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")] == ["item_1"][commits:]
+    assert stage.done[0]["status"] == "failed"
+    assert stage.model.asked == []
+    heard = stage.session.conversation.items[0]
+    assert heard == Said(ItemId("item_1"), "", spoken=True)
 
 
 def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
@@ -797,6 +857,7 @@ def test_a_reply_is_cancelled_once() -> None:
     assert stage.errors == [
         "response_cancel_not_active", "conversation_already_has_active_response", "response_cancel_not_active"
     ]  # fmt: skip
+    assert [event["error"]["param"] for event in stage.events("error")] == [None, None, "response_id"]
     assert [response["status"] for response in stage.done] == ["cancelled"]
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
     assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
@@ -973,8 +1034,36 @@ def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
         await asyncio.sleep(3)
 
     stage = perform(scene)
-    assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 450
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
     assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+
+
+def test_a_reply_that_is_being_said_is_shown_as_far_as_it_was_told() -> None:
+    async def scene(stage: Stage) -> None:
+        async def retrieved() -> Event:
+            await stage.send("conversation.item.retrieve", item_id=item)
+            return stage.events("conversation.item.retrieved")[-1]["item"]  # type: ignore[no-any-return]
+
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        shown.append(await retrieved())
+        await stage.until("response.done")
+        shown.append(await retrieved())
+        await stage.until_idle()
+        shown.append(await retrieved())
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        shown.append(await retrieved())
+
+    shown: list[Event] = []
+    stage = perform(scene)
+    assert [item["status"] for item in shown] == ["in_progress", "completed", "completed", "incomplete"]
+    whole = stage.events("response.output_audio_transcript.done")[0]["transcript"]
+    begun, *rest = [item["content"][0]["transcript"] for item in shown]
+    assert rest == [whole, whole, "It is"]
+    assert begun
+    assert whole.startswith(begun)
 
 
 def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> None:
@@ -1171,7 +1260,7 @@ def test_back_after_a_reply_has_begun_that_it_never_heard_of() -> None:
 
 def test_a_mistake_is_told_and_the_conversation_lives_on() -> None:
     async def scene(stage: Stage) -> None:
-        await stage.talk.receive("{")
+        await stage.talk.receive("{", stage.unhurried)
         await stage.send("no.such.event", event_id="mine")
         await stage.says_something()
         await stage.until("response.done")

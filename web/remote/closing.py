@@ -132,7 +132,8 @@ def _refused(error: InvalidStatus, address: Address, *, again: bool) -> Ending:
             )
         case 502 | 503 | 504:
             return Ending(f"{place} is not ready ({status}{': ' + said if said else ''}).", again=True)
-    return Ending(f"{place} refused the connection ({status}{': ' + said if said else ''}).", again=again)
+    how = "refused the connection" if status >= 400 else "is a web server, and no `repartee serve`; check the address"
+    return Ending(f"{place} {how} ({status}{': ' + said if said else ''}).", again=again)
 
 
 def _said(error: InvalidStatus) -> str:

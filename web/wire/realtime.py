@@ -28,6 +28,7 @@ from assistant.items import Item, ItemId
 from assistant.turn_events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
+    CancelResponse,
     ClearOutput,
     Command,
     CommitInput,
@@ -149,7 +150,7 @@ class Realtime:
     def item_retrieved(self, command: RetrieveItem, item: Item | None) -> None:
         """The item as the history has it; None: it has none of this id.
 
-        A reply of which nothing was remembered is none there, but one to the client, which may ask.
+        A reply of which nothing was remembered, or not yet, is none there, but one to the client, which may ask.
         """
         if item is not None:
             shown = self._shown(item)
@@ -166,6 +167,11 @@ class Realtime:
             response.delete()
         self._order.remove(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
+
+    def truncating(self, item_id: ItemId) -> None:
+        """The client cuts this item while it plays: where, `item_truncated` says, and nothing else does."""
+        if (response := self._speaking.of_item(item_id)) is not None:
+            response.cut_by_client = True
 
     def item_truncated(self, item_id: ItemId, audio_end_ms: int) -> None:
         """The history has the item as far as it was heard."""
@@ -188,7 +194,10 @@ class Realtime:
         if command is self._listening.committing:
             self._listening.committing = None
         self._speaking.refuse(command)
-        self.report(refused(refusal, command.event_id))
+        error = refused(refusal, command.event_id)
+        if isinstance(command, CancelResponse) and command.reply is None:
+            error = replace(error, param=None)  # it named no response
+        self.report(error)
 
     def report(self, error: ProtocolError) -> None:
         """Anything else that went wrong."""

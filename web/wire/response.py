@@ -24,6 +24,7 @@ class Response:
         open: response.done was not sent yet.
         began: Its message was opened.
         deleted: Its message is not in the conversation any longer.
+        cut_by_client: The client says how much of it was heard; it need not be told.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Response:
         self.open = True
         self.began = False
         self.deleted = deleted
+        self.cut_by_client = False
         self._outbox = outbox
         self._order = order
         self._sound = ReplySound(head.output_format)
@@ -116,6 +118,8 @@ class Response:
         elif self.head.spoken:
             self._text = fact.heard
             self._status = "incomplete"
+            if self.cut_by_client:
+                return
             end_ms = max(0, round(fact.heard_ms))
             self._outbox.add(
                 "conversation.item.truncated", {"item_id": self.item_id, "content_index": 0, "audio_end_ms": end_ms}

@@ -146,6 +146,22 @@ def test_a_proxy_that_is_none_for_web_sockets_is_told_of_in_the_servers_words() 
     run(main())
 
 
+def test_some_other_web_server_is_called_that() -> None:
+    async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi")
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(page, "127.0.0.1", 0) as other:
+            address = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}"
+            said = f"{address} is a web server, and no `repartee serve`; check the address (200)."
+            assert await refusal(address) == said
+
+    run(main())
+
+
 def test_the_token_is_asked_for_and_taken() -> None:
     async def main() -> None:
         hall = ScriptedHall([EngineState("stt", "ready", "scripted")])

@@ -1,0 +1,26 @@
+"""How fast a client's sound is taken, message by message and within one that holds a whole recording."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from web.admission import AudioThrottle
+
+
+class Pace:
+    """Waits for as long as a client's sound is ahead of real time by more than may come at once."""
+
+    def __init__(self, throttle: AudioThrottle, rest: Callable[[float], Awaitable[bool]]) -> None:
+        """`rest`: lets so many seconds pass; False where nobody waits for what is behind them."""
+        self._throttle = throttle
+        self._rest = rest
+        self._due_s = 0.0
+
+    async def wait(self) -> bool:
+        """Return when more may come; False: no more is wanted."""
+        wait_s = self._due_s - asyncio.get_running_loop().time()
+        return wait_s <= 0 or await self._rest(wait_s)
+
+    def took(self, samples: int) -> None:
+        """So much sound came, at the throttle's rate."""
+        now_s = asyncio.get_running_loop().time()
+        self._due_s = now_s + self._throttle.wait_s(samples, now_s)
