@@ -72,11 +72,13 @@ class Evidence:
     Attributes:
         turns: With a latency.
         replays: Every turn that can be replayed, once for each of TRIED.
+        beheaded: Conversations whose beginning is missing, so that none of their turns can be.
     """
 
     figures: Figures
     turns: tuple[Weighed, ...]
     replays: tuple[tuple[Replayed, ...], ...]
+    beheaded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,11 @@ def advice(evidence: Evidence) -> Advice:
 
 def _waiting(evidence: Evidence) -> list[Finding]:
     if not evidence.replays:
-        says = "These traces hold nothing that turns could be decided again from; traces of this version do."
+        says = (
+            "The beginning of the conversation is missing: turns are decided again from all that was told before them."
+            if evidence.beheaded
+            else "These traces hold nothing that turns could be decided again from; traces of this version do."
+        )
         return [Finding("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
     found = [
         _tried(tried, figures([turns[number] for turns in evidence.replays])) for number, tried in enumerate(TRIED)
@@ -152,7 +158,7 @@ def _waiting(evidence: Evidence) -> list[Finding]:
     if not useful:
         says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
         return [Finding("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
-    return sorted(useful, key=lambda finding: -max(gain.value for gain in finding.gain.values()))
+    return sorted(useful, key=lambda finding: (finding.certainty != "measured", -_most(finding.gain)))
 
 
 def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
@@ -161,7 +167,7 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
         return None
     gain = {percent: _less(found.latency.change[percent]) for percent in COMPARED}
     spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
-    if max(each.value for each in gain.values()) < LEAST_GAIN_MS and spared <= 0:
+    if _most(gain) < LEAST_GAIN_MS and spared <= 0:
         return None
     sure = any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
     certainty: Certainty = "measured" if sure else "cannot tell"
@@ -179,8 +185,11 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
 
 
 def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, found: ReplayFigures) -> str:
-    median = gain[50].value
-    what = f"Answers would come {abs(median):.0f} ms {'sooner' if median > 0 else 'later'} in the median"
+    what = f"Answers would come {_shift(gain[50])} in the median"
+    # Who waits longer in the median for the sake of the slow ones is told both, and decides.
+    traded = gain[50].value < 0 < gain[95].value and gain[95].enough
+    if traded:
+        what += f" and {_shift(gain[95])} at p95"
     price = (
         f"with {-spared} more cut-ins"
         if spared < 0
@@ -191,7 +200,17 @@ def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, foun
     vain = found.now.in_vain - found.was.in_vain
     waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} answers asked for in vain" if vain else ""
     joined = f"; {found.joined} turns would run into the next" if found.joined else ""
-    return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}."
+    wish = ", if the slow ones matter more" if traded else ""
+    return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
+
+
+def _shift(gain: Estimate) -> str:
+    return f"{abs(gain.value):.0f} ms {'sooner' if gain.value > 0 else 'later'}"
+
+
+def _most(gain: Mapping[int, Estimate]) -> float:
+    """The largest gain that the turns are enough for; of fewer than a median takes, the median's."""
+    return max((each.value for each in gain.values() if each.enough), default=gain[50].value)
 
 
 def _count(share: Share | None) -> int:
@@ -212,7 +231,7 @@ def _working(stage: Stage, evidence: Evidence, *, slow: bool) -> Finding | None:
     was = np.array([turn.latency_ms for turn in evidence.turns], np.float32)
     slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in evidence.turns], np.float32)
     gain = {percent: _less(paired(was, was - slack, percent)) for percent in COMPARED}
-    if max(each.value for each in gain.values()) < LEAST_GAIN_MS and not slow:
+    if _most(gain) < LEAST_GAIN_MS and not slow:
         return None
     enough = any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
     certainty: Certainty = "at most" if enough else "cannot tell"

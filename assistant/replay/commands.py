@@ -21,7 +21,7 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
     with reading(files):
         found = replay_traces(distinct(files, warn), overrides, warn)
     if not found.figures.turns:
-        raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths]))
+        raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths], found))
     if as_json:
         sys.stdout.write(replay_report.as_json(found))
         return

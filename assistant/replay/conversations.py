@@ -26,14 +26,15 @@ def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str]
     change = change_of(overrides)
     turns: list[Replayed] = []
     disagree: list[tuple[str, int]] = []
-    held = left_out = 0
+    held = left_out = beheaded = 0
     for records in _by_conversation(files, warn):
         conversation, replayed = _replayed(records, [change])
         left_out += conversation.left_out
         held += bool(conversation.records)
+        beheaded += _beheaded(records)
         disagree += [(conversation.name, turn) for turn in conversation.disagree]
         turns += [found for (found,) in replayed]
-    return Replay(tuple(overrides), held, left_out, tuple(disagree), figures(turns), tuple(turns))
+    return Replay(tuple(overrides), held, left_out, beheaded, tuple(disagree), figures(turns), tuple(turns))
 
 
 def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> Evidence:
@@ -43,20 +44,21 @@ def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> Evidence:
     """
     tally = Tally()
     turns: deque[Weighed] = deque(maxlen=MOST_TURNS)
-    latest = _Latest()
+    latest, beheaded = _Latest(), 0
     for records in _by_conversation(files, warn):
         for record in records:
             weight = understood(lambda record: _counted(tally, record), record)
             if weight is not None:
                 turns.append(weight)
         latest.add(records)
+        beheaded += _beheaded(records)
     replays: deque[tuple[Replayed, ...]] = deque(maxlen=MOST_REPLAYED)
     changes = [change_of(tried) for tried in TRIED]
     for records in latest.conversations:
         conversation, replayed = _replayed(records, changes)
         if not conversation.disagree:
             replays.extend(replayed)
-    return Evidence(tally.figures(), tuple(turns), tuple(replays))
+    return Evidence(tally.figures(), tuple(turns), tuple(replays), beheaded)
 
 
 @dataclass(slots=True)
@@ -77,6 +79,10 @@ class _Latest:
 
 def _spoken(records: Sequence[Record]) -> int:
     return sum(bool(record.get("told")) and record["speech_end_ms"] is not None for record in records)
+
+
+def _beheaded(records: Sequence[Record]) -> bool:
+    return "told" in records[0] and records[0]["told_before"] != 0
 
 
 def _counted(tally: Tally, record: Record) -> Weighed | None:

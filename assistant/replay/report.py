@@ -29,6 +29,7 @@ class Replay:
     Attributes:
         changes: The settings that were tried, as they were given; () the recorded ones.
         left_out: Turns that hold nothing to be replayed.
+        beheaded: Conversations whose beginning is missing, so that nothing of them can be.
         disagree: (conversation, turn) where the record has other decisions, or another order of them, than the replay
             with its own settings.
     """
@@ -36,6 +37,7 @@ class Replay:
     changes: tuple[str, ...]
     conversations: int
     left_out: int
+    beheaded: int
     disagree: tuple[tuple[str, int], ...]
     figures: ReplayFigures
     turns: tuple[Replayed, ...]
@@ -109,9 +111,17 @@ def _share(found: Share | None) -> str:
     return "none" if found is None else spelled_share(found)
 
 
-def nothing_to_replay(names: Sequence[str]) -> str:
+def nothing_to_replay(names: Sequence[str], replay: Replay) -> str:
     """Why there is no figure."""
-    return (
-        f"{', '.join(names)}: no turn that can be replayed: a trace needs `told`, which this version writes; "
-        f"hold a conversation with it first."
-    )
+    where = ", ".join(names)
+    if replay.beheaded:
+        return (
+            f"{where}: the beginning of the conversation is missing, and a turn is decided again from all that was "
+            f"told before it; give the whole file."
+        )
+    if replay.left_out:
+        return (
+            f"{where}: no turn that can be replayed: a trace needs `told`, which this version writes; "
+            f"hold a conversation with it first."
+        )
+    return f"{where}: no turn in which somebody spoke." if replay.conversations else f"{where}: no turn in it."

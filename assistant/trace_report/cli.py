@@ -117,8 +117,10 @@ def follow(
         try:
             if where is not None and "://" in where:
                 commands.follow_server(where, os.environ, commands.screen())
+            elif where is None:
+                commands.follow_turns(_chosen(None)[0], commands.screen(), to_come=True)
             else:
-                commands.follow_turns(Path(where) if where is not None else _chosen(None)[0], commands.screen())
+                commands.follow_turns(Path(where), commands.screen(), to_come=False)
         except KeyboardInterrupt:
             sys.exit(0)
 

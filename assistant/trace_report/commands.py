@@ -1,5 +1,6 @@
 """What the commands `repartee trace ...` do: read, have it counted or drawn, and print."""
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,9 +121,15 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     return comparing.is_worse(found)
 
 
-def follow_turns(path: Path, console: Console) -> None:
-    """A line for each turn as it is written, until it is interrupted. Raises TraceError."""
-    for record in follow(path, warn, time.sleep):
+_ADDRESS = re.compile(r"[\w.-]+:\d+")
+"""Of a server, without what it begins with."""
+
+
+def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
+    """A line for each turn as it is written, until it is interrupted; `to_come` as in `follow`. Raises TraceError."""
+    if _ADDRESS.fullmatch(str(path)) and not path.exists():
+        raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
+    for record in follow(path, warn, time.sleep, to_come=to_come):
         console.print(Text(understood(line_of, record)), soft_wrap=True)
 
 

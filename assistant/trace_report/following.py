@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from assistant.trace_report.reading import Record, record_of, traces_at, unreadable
+from assistant.trace.record import SCHEMA
+from assistant.trace_report.reading import Record, newer_schema, record_of, traces_at, unreadable
 
 POLL_S = 0.2
 """A record is on disk within a second of its turn's end; looking for it costs one `stat` a file."""
@@ -22,6 +23,7 @@ class Tail:
         self._at = 0 if from_start else path.stat().st_size
         self._begun = b""
         self._number = 0  # of lines read: since it is followed
+        self._newer_said = False
 
     def news(self, warn: Callable[[str], None]) -> list[Record]:
         """What was written since the last call, whole lines only. Raises TraceError for what is no trace."""
@@ -35,24 +37,32 @@ class Tail:
             read = file.read(MOST_BYTES)
         self._at += len(read)
         *lines, self._begun = (self._begun + read).split(b"\n")
-        found = [record_of(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
+        read_lines = [record_of(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
         self._number += len(lines)
-        return [record for record in found if record is not None]
+        found = [record for record in read_lines if record is not None]
+        newer = next((record for record in found if record["schema"] > SCHEMA), None)
+        if newer is not None and not self._newer_said:
+            self._newer_said = True
+            warn(newer_schema(self.path, newer))
+        return found
 
 
-def follow(path: Path, warn: Callable[[str], None], pause: Callable[[float], None]) -> Iterator[Record]:
+def follow(
+    path: Path, warn: Callable[[str], None], pause: Callable[[float], None], *, to_come: bool = False
+) -> Iterator[Record]:
     """New records, without end: from now on, and whole files of conversations that begin meanwhile.
 
     Args:
         path: A trace, or a folder of traces.
         warn: Hears of torn lines.
         pause: Waits for so many seconds: between looks.
+        to_come: It may not be there yet, as a folder in which nothing was ever written.
 
     Raises:
-        TraceError: It does not exist, cannot be read, or is no trace.
+        TraceError: It does not exist and is not to come, cannot be read, or is no trace.
     """
     try:
-        for file in traces_at(path):
+        for file in [] if to_come and not path.exists() else traces_at(path):
             if file.is_file():  # a pipe would wait for whoever writes into it
                 file.open("rb").close()  # a size can be seen of what cannot be read: there would never be news
     except OSError as error:

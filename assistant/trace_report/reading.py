@@ -1,6 +1,5 @@
 """Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
 
-import filecmp
 import json
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,14 @@ from assistant.trace.record import SCHEMA
 
 Record = dict[str, Any]
 """A turn's record as it was written (docs/traces.md); fields of newer versions stay in it."""
+
+
+class _Placed(dict[str, Any]):
+    """A record that knows where it stands."""
+
+    __slots__ = ("place",)
+    place: str
+
 
 Made = TypeVar("Made")
 
@@ -59,7 +66,10 @@ def traces_at(path: Path) -> list[Path]:
 
 
 def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
-    """For whoever counts: without files that are another one, or its copy, as the demo leaves one beside its sound.
+    """For whoever counts: without files that begin with the turn that another begins with.
+
+    A copy, as the demo leaves one beside its sound; one that was scrubbed; one that was made while the conversation
+    was held: the largest of them stays.
 
     Args:
         files: As `trace_files` names them.
@@ -69,24 +79,39 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
         TraceError: A file cannot be read.
     """
     kept: list[Path] = []
-    by_size: dict[int, list[Path]] = {}
+    at: dict[tuple[str, str], int] = {}
     twice: list[str] = []
     for path in files:
         try:
-            size = path.stat().st_size
-            alike = by_size.setdefault(size, []) if size else []
-            other = next((one for one in alike if path.samefile(one) or filecmp.cmp(path, one, shallow=False)), None)
+            first = _first_turn(path)
+            if first is None or first not in at:
+                if first is not None:
+                    at[first] = len(kept)
+                kept.append(path)
+                continue
+            other = kept[at[first]]
+            if path.stat().st_size > other.stat().st_size:
+                kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
             raise unreadable(path, error) from error
-        if other is None:
-            kept.append(path)
-            alike.append(path)
-        else:
-            twice.append(f"{path} ({other})")
+        twice.append(f"{path} ({other})")
     if twice:
         more = f" and {len(twice) - 3:,} more" if len(twice) > 3 else ""
         warn(f"left out, as the same turns are in another file: {', '.join(twice[:3])}{more}.")
     return kept
+
+
+def _first_turn(path: Path) -> tuple[str, str] | None:
+    """What a file begins with: conversation and turn; None where it cannot be told. Raises OSError."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        return None  # what is read of a pipe is gone
+    with path.open("rb") as file:
+        line = file.readline(READ_BYTES)
+    try:
+        record = orjson.loads(line)
+        return str(record["conversation"]), str(record["turn"])
+    except (ValueError, TypeError, LookupError):
+        return None
 
 
 def unreadable(path: Path, error: OSError) -> TraceError:
@@ -116,12 +141,15 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
                         continue
                     if record["schema"] > SCHEMA and not newer:
                         newer = True
-                        warn(
-                            f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
-                        )
+                        warn(newer_schema(path, record))
                     yield record
         except OSError as error:
             raise unreadable(path, error) from error
+
+
+def newer_schema(path: Path | str, record: Record) -> str:
+    """What is said, once a file, of records that a later version has written."""
+    return f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
 
 
 def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
@@ -145,7 +173,9 @@ def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], 
     if not record.keys() >= NEEDED:
         lacking = ", ".join(sorted(NEEDED - record.keys()))
         raise TraceError(f"{path}, line {number} lacks {lacking}: not a whole record of a turn.")
-    return record
+    placed = _Placed(record)
+    placed.place = f"{path}, line {number}"
+    return placed
 
 
 def _loaded(line: bytes) -> object:
@@ -171,5 +201,6 @@ def understood(make: Callable[[Record], Made], record: Record) -> Made:
     try:
         return make(record)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        where = f"turn {record['turn']} of {record['conversation']}"
-        raise TraceError(f"{where}: not a record as docs/traces.md has it ({error!r}).") from error
+        place = record.place if isinstance(record, _Placed) else f"turn {record['turn']} of {record['conversation']}"
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise TraceError(f"{place} is no record as docs/traces.md has it: {what}.") from error

@@ -84,10 +84,41 @@ def test_where_no_other_wait_would_help_it_says_so() -> None:
     assert finding.gain == {}
 
 
+def waits_300(quick: int, slow: int) -> Finding | None:
+    """What is said of a wait of 300 ms after so many turns that waited for 200, and so many for 700."""
+    changes = [change_of(tried) for tried in TRIED]
+    was = [tuple(conversation_of(held(ms)).replayed(changes))[:1] for ms in (200, 700)]
+    found = advice(Evidence(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
+    return next((each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
+
+
+def test_what_answers_most_later_is_not_advised_for_a_tail_that_too_few_turns_show() -> None:
+    assert waits_300(quick=9, slow=1) is None
+    finding = waits_300(quick=450, slow=50)
+    assert finding is not None
+    assert finding.certainty == "measured"
+    assert finding.says.startswith("Answers would come 100 ms later in the median and 400 ms sooner at p95")
+    assert finding.says.endswith("set turn.hangover_ms=300, if the slow ones matter more.")
+
+
+def test_what_is_sure_comes_before_what_might_gain_more() -> None:
+    found = of(advice(evidence(held(), times=10, replays=10)), "endpoint_wait")
+    sure = [finding.certainty == "measured" for finding in found]
+    assert sure == sorted(sure, reverse=True)
+    assert any(sure)
+
+
 def test_few_turns_tell_nothing() -> None:
     found = advice(evidence(held(), replays=1))
     assert found.tail is None
     assert {finding.certainty for finding in found.findings} == {"cannot tell"}
+
+
+def test_a_conversation_without_its_beginning_is_called_that(tmp_path: Path) -> None:
+    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
+    done = CliRunner().invoke(trace, ["advise", str(beheaded)])
+    assert "The beginning of the conversation is missing" in done.stdout
+    assert "of this version" not in done.stdout
 
 
 def test_old_traces_say_that_they_cannot_be_decided_again() -> None:
@@ -189,7 +220,11 @@ def test_the_commands(tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     old = written(tmp_path / "old.jsonl", demo_records())
+    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
+    empty = written(tmp_path / "empty.jsonl", [])
     for arguments, said in (
+        (("replay", str(beheaded)), "the beginning of the conversation is missing"),
+        (("replay", str(empty)), f"{empty}: no turn in it."),
         (("replay", str(old)), "no turn that can be replayed"),
         (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),
     ):

@@ -1,5 +1,6 @@
 """Traces while they are written."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
+from typer.testing import CliRunner
 
+from assistant.trace_report.cli import trace
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.scrubbing import scrub
@@ -119,6 +122,32 @@ def test_what_may_not_be_read_is_said_at_once(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(Path, "open", refuse)  # its size may be seen, and nothing would ever come of it
     with pytest.raises(TraceError, match=rf"^{trace} cannot be read"):
         followed(folder)
+
+
+def test_a_newer_version_is_mentioned_once_a_file(tmp_path: Path) -> None:
+    newer = [record | {"schema": 2} for record in demo_records()]
+    path = tmp_path / "a.jsonl"
+    path.touch()
+    told: list[str] = []
+    lines = [json.dumps(record).encode() + b"\n" for record in newer]
+    records = follow(path, told.append, Acts([(path, lines[0]), (path, lines[1])]).pause)
+    with pytest.raises(KeyboardInterrupt):
+        list(records)
+    assert told == [f"{path} is of schema 2; this version knows 1 and ignores the rest."]
+
+
+def test_a_folder_that_is_to_come_is_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    acts: list[Act] = [folder.mkdir, (folder / "a.jsonl", LINES[0])]
+    records = follow(folder, pytest.fail, Acts(acts).pause, to_come=True)
+    assert _turn(next(records)) == 1
+
+
+def test_an_address_without_its_beginning_is_recognized(tmp_path: Path) -> None:
+    done = CliRunner().invoke(trace, ["follow", "127.0.0.1:8765"])
+    assert done.exit_code == 2
+    said = "127.0.0.1:8765 is no file; if it is a server: repartee trace follow http://127.0.0.1:8765"
+    assert done.stderr == f"repartee: {said}\n"
 
 
 def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:

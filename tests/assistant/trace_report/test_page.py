@@ -102,7 +102,9 @@ def test_a_slow_turn_that_cannot_be_drawn_is_named(tmp_path: Path) -> None:
     records = demo_records()[:1]
     for span in records[0]["spans"]:
         del span["after"]
-    with pytest.raises(TraceError, match=r"turn 1 of .*: not a record"):
+    with pytest.raises(
+        TraceError, match=r"a\.jsonl, line 1 is no record as docs/traces\.md has it: 'after' is missing\.$"
+    ):
         page_of(written(tmp_path / "a.jsonl", records))
 
 

@@ -1,13 +1,14 @@
 """Reading traces: what is torn or newer is no obstacle, what is no trace is said."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 
-from assistant.trace_report.reading import TraceError, read_records, record_of, trace_files, understood
+from assistant.trace_report.reading import TraceError, distinct, read_records, record_of, trace_files, understood
 
 
 def test_a_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
@@ -86,10 +87,36 @@ def test_fields_of_a_newer_version_are_kept_and_said_once_a_file(tmp_path: Path)
     assert "schema 2" in warning
 
 
-def test_a_field_that_is_not_what_it_should_be_names_the_turn() -> None:
+def test_a_field_that_is_not_what_it_should_be_names_the_line_or_the_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
-    with pytest.raises(TraceError, match=rf"turn 1 of {record['conversation']}: not a record"):
+    with pytest.raises(TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/traces.md has it"):
         understood(lambda found: found["stages"]["endpoint_wait"] + 1, record)
+    path = written(tmp_path / "a.jsonl", demo_records())
+    for found in read_records([path], pytest.fail):
+        second = found
+        if found["turn"] == 2:
+            break
+    with pytest.raises(
+        TraceError, match=rf"^{path}, line 2 is no record as docs/traces.md has it: 'lag' is missing\.$"
+    ):
+        understood(lambda found: found["lag"], second)
+
+
+def test_of_files_that_begin_with_the_same_turn_the_fullest_is_counted(tmp_path: Path) -> None:
+    records = demo_records()
+    begun = written(tmp_path / "a.jsonl", records[:2])
+    whole = written(tmp_path / "b.jsonl", records)
+    scrubbed = written(tmp_path / "c.jsonl", [record | {"events": []} for record in records])
+    later = written(tmp_path / "d.jsonl", records[2:])
+    torn = tmp_path / "e.jsonl"
+    torn.write_bytes(b'{"schema":1,"conv')
+    pipe = tmp_path / "f.jsonl"
+    os.mkfifo(pipe)
+    warnings: list[str] = []
+    assert distinct([begun, later, whole, scrubbed, torn, torn, pipe], warnings.append) == [
+        whole, later, torn, torn, pipe
+    ]  # fmt: skip
+    assert warnings == [f"left out, as the same turns are in another file: {begun} ({whole}), {scrubbed} ({whole})."]
 
 
 def test_an_empty_line_is_nothing() -> None:
