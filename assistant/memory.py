@@ -7,6 +7,7 @@ behind by a process that was killed. A file comes into being whole, under anothe
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
@@ -30,6 +31,21 @@ def conversations_folder(environ: Mapping[str, str]) -> Path:
     """Where conversations are kept: beside the models, in the user's data folder."""
     home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
     return at_home(home or "~/.local/share") / "repartee" / "conversations"
+
+
+def unwritable(folder: Path) -> str:
+    """Why no conversation can be kept there, and what to do: a sentence; "" where one can. Leaves nothing behind."""
+    lost, off = "nothing of the conversation is kept.", "set talk.remember = false."
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not there.is_dir():
+            return f"{there} is a file: {lost} Remove it, or {off}"
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        why = error.strerror or repr(error)
+        return f"{folder} cannot be written ({why}): {lost} Make it writable, or {off}"
+    return ""
 
 
 class Memory:
@@ -64,7 +80,7 @@ class Memory:
             self._write,
             complain,
             waits="what was said waits in memory. Check the free space, or set talk.remember = false.",
-            lost=lambda _items: "the end of the conversation is not kept.",
+            lost=self._lost,
         )
 
     @classmethod
@@ -146,6 +162,9 @@ class Memory:
 
     # ---- the disk ----
 
+    def _lost(self, _items: int) -> str:
+        return "the end of the conversation is not kept." if self._begun else "nothing of the conversation is kept."
+
     async def run(self) -> None:
         """The writer's task: writes what comes until it is cancelled, and then what is left."""
         await self._lines.run()
@@ -162,6 +181,8 @@ class Memory:
 def _found(folder: Path, wanted: str) -> str:
     """The name of the conversation that is wanted. Raises ResumeError."""
     names = Memory.names(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ResumeError(f"{folder} is a file, and no folder of conversations: remove it.")
     if not names:
         raise ResumeError(f"{folder} holds no conversation: set talk.remember = true to have them kept.")
     matching = [name for name in names if name.startswith(wanted)]

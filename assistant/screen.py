@@ -138,6 +138,10 @@ def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["C
             ),
             soft_wrap=True,
         )
+    elif answered := [record for record in records if record.outcome in {"answered", "interrupted"}]:
+        reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
+        turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
+        console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
     else:
         of_what = ": nothing was heard that sounded like words" if whole else ""
         console.print(f"no turn was answered{of_what}")

@@ -293,7 +293,8 @@ class _Reader:
         values: dict[str, Value] = {}
         for name, value in table.items():
             if name not in keys or name in refused:
-                self._problem(f"{dotted}.{name}", refused.get(name) or unknown(name, keys))
+                others = [key for key in keys if key not in refused]
+                self._problem(f"{dotted}.{name}", refused.get(name) or unknown(name, others, listed=True))
                 continue
             try:
                 values[name] = keys[name].check(value)

@@ -39,8 +39,11 @@ def told(config: Path | None) -> str:
     return "" if config is None else f" --config {shlex.quote(str(config))}"
 
 
-def unknown(name: str, known: Iterable[str], what: str = "no such setting") -> str:
-    """What to say of a name that is none of `known`; a secret is told where to go."""
+def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, listed: bool = False) -> str:
+    """What to say of a name that is none of `known`; a secret is told where to go.
+
+    `listed`: they are few enough to be named, all of them, where none is like it.
+    """
     leaf = name.rpartition(".")[2]
     if _SECRET_NAME.search(leaf.lower()):
         return (
@@ -49,7 +52,8 @@ def unknown(name: str, known: Iterable[str], what: str = "no such setting") -> s
         )
     names = list(known)
     same_leaf = [other for other in names if other.rpartition(".")[2] == leaf]
-    return what + _did_you_mean(same_leaf[:2] or difflib.get_close_matches(name, names, n=1))
+    alike = same_leaf[:2] or difflib.get_close_matches(name, names, n=1)
+    return f"{what}; there are {', '.join(names)}" if listed and not alike else what + _did_you_mean(alike)
 
 
 def _did_you_mean(names: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
         return
     from assistant.config.loading import ConfigError, load_settings
     from assistant.endpoints.picture import draw
-    from assistant.endpoints.survey import show, survey
+    from assistant.endpoints.survey import said_in, show, survey
     from assistant.terminal import terminal
     from assistant.whole_file import is_among
 
@@ -47,7 +47,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         sys.stdout.write(seen.to_json() + "\n")
     else:
-        show(seen, loaded.file, config, terminal())
+        show(seen, said_in(loaded), config, terminal())
     if svg is not None:
         draw(seen.configured, svg, "svg")
     if png is not None:

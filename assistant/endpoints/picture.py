@@ -31,14 +31,16 @@ _NETWORK, _MODEL, _INK, _FAINT, _GRID = "#8a70e0", "#c763b4", "#222222", "#6f6f6
 """Network and model as in the traces' pictures."""
 
 
-def show_figures(measured: Sequence[Measured], console: Console) -> None:
-    """The table of those whose connection was measured, and the bars of those that answered."""
+def show_figures(measured: Sequence[Measured], console: Console, *, requests: int) -> None:
+    """The table of those whose connection was measured, and the bars of those that answered; `requests`: of each."""
     timed = [each for each in measured if each.handshake is not None]
     if not timed:
         return
     plain = not (console.encoding or "").lower().startswith("utf")
     count = max(len(each.answers) for each in timed)
-    about = f"{count} short answer{'s' * (count != 1)} each, on a warm connection" if count else "nothing was asked"
+    about = "asked, and not answered" if requests else "nothing was asked"
+    if count:
+        about = f"{count} short answer{'s' * (count != 1)} each, on a warm connection"
     console.print()
     console.print(Text(f"measured ({about})"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")

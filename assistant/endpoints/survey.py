@@ -34,6 +34,7 @@ class Survey:
     configured: tuple[Measured, ...]
     found: tuple[FoundServer, ...]
     ports: tuple[int, ...]
+    requests: int = 0
 
     def to_json(self) -> str:
         """One object, in one line."""
@@ -60,12 +61,19 @@ async def survey(
             asking.create_task(measured(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name)
             for endpoint in loaded.settings.llm.endpoints
         ]
-    return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports))
+    return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports), requests)
 
 
-def show(seen: Survey, file: Path | None, config: Path | None, console: Console) -> None:
-    """The survey as tables, and what to do next: `file` was read, `config` was asked for."""
-    source = f" ({file})" if file is not None else ""
+def said_in(loaded: Loaded) -> str:
+    """Where the endpoints come from: a file, a variable of the environment or an option; "" where no file was read."""
+    origin = loaded.origin["llm.endpoints"]
+    elsewhere = origin.startswith(("environment", "--set"))
+    return origin if elsewhere else str(loaded.file or "")
+
+
+def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> None:
+    """The survey as tables, and what to do next: `said_in`: where endpoints are set; `config` was asked for."""
+    source = f" ({said_in})" if said_in else ""
     if seen.configured:
         rows = [
             (check.endpoint.name, check.shown_address, check.endpoint.model, check.state, bool(check.problem))
@@ -75,7 +83,7 @@ def show(seen: Survey, file: Path | None, config: Path | None, console: Console)
         for check in seen.configured:
             if check.problem:
                 console.print(Text(check.problem, style="yellow"), soft_wrap=True)
-        show_figures(seen.configured, console)
+        show_figures(seen.configured, console, requests=seen.requests)
     else:
         console.print(Text(f"no endpoint is configured{source}"), soft_wrap=True)
     console.print()

@@ -64,7 +64,7 @@ def more_of(pairs: Sequence[str]) -> Mapping[str, Value]:
         if not equals:
             raise ConfigError(["--set: must be key=value, as in --set template=llama3"])
         if name not in known:
-            raise ConfigError([f"--set {name}: {unknown(name, known)}"])
+            raise ConfigError([f"--set {name}: {unknown(name, known, listed=True)}"])
         try:
             values[name] = ENDPOINT_KEYS[name].read(text)
         except ValueError as error:

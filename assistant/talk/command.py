@@ -1,7 +1,7 @@
 """`repartee talk`: a conversation through this machine's microphone and loudspeaker."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from assistant.endpoints.local_servers import AUTO, choose
 from assistant.engines import Chosen, Engines
 from assistant.facts import Fact, Trouble
 from assistant.floor import Floor as TurnFloor
-from assistant.memory import Memory, ResumeError, conversations_folder
+from assistant.memory import Memory, ResumeError, conversations_folder, unwritable
 from assistant.session import Session
 from assistant.talk.cards import Cards, chime, open_cards
 from assistant.talk.controls import Floor
@@ -159,7 +159,7 @@ class _Local:
         workshop = Workshop(self.settings, self.environ, talks=True)
         workshop.export = build.span_export(self.settings, self.environ, self._trouble)
         name = new_session.conversation_name()
-        self.memory = await asyncio.to_thread(self._remembered, name)
+        self.memory = await asyncio.to_thread(self._remembered, name, self._aside())
         async with AsyncExitStack() as closing:
             closing.push_async_callback(workshop.aclose, self._trouble)
             async with asyncio.TaskGroup() as loading:
@@ -231,12 +231,16 @@ class _Local:
             cards.speaker.chime(chime())
 
     async def _cards(self) -> Cards:
+        return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, self._aside())
+
+    def _aside(self) -> Callable[[str], None]:
+        """Tells of trouble from a thread."""
         loop = asyncio.get_running_loop()
 
         def report(what: str) -> None:
             loop.call_soon_threadsafe(self._trouble, what)
 
-        return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, report)
+        return report
 
     async def _show_engines(self, workshop: Workshop) -> None:
         shown = -1
@@ -246,7 +250,7 @@ class _Local:
                 self.stage.engines(list(workshop.chosen))
             await asyncio.sleep(TICK_S)
 
-    def _remembered(self, name: str) -> Memory | None:
+    def _remembered(self, name: str, report: Callable[[str], None]) -> Memory | None:
         """Blocks."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         folder = conversations_folder(self.environ)
@@ -255,7 +259,11 @@ class _Local:
                 return Memory.open(folder, self.resume, name, now, self._trouble)
         except ResumeError as error:
             raise ConfigError([f"--resume: {error}"]) from error
-        return Memory.create(folder, name, now, self._trouble) if self.settings.talk.remember else None
+        if not self.settings.talk.remember:
+            return None
+        if why := unwritable(folder):
+            report(why)
+        return Memory.create(folder, name, now, self._trouble)
 
     def _show(self, session: Session, fact: Fact) -> None:
         self.stage.show(fact)

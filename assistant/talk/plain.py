@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
@@ -18,6 +19,7 @@ from assistant.talk.text import printable
 from assistant.trace.record import TurnRecord
 from assistant.waterfall import SHORT_NAMES, segments, verdict
 from audio.noisy_libraries import hushed
+from audio.portaudio.owner import library_in_use
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen
@@ -126,7 +128,7 @@ class TalkPlain:
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
         # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
-        return hushed() if sys.stderr.isatty() else nullcontext()
+        return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
         """Until somebody quits, or `close`. The controls were told then, as by the screen."""
@@ -162,11 +164,11 @@ class TalkPlain:
         self._out.write(f"{label}: {printable(text)}")
 
     def _finished(self, record: TurnRecord) -> None:
+        self.records.append(record)
         if record.response_latency_ms is None:
             if record.outcome in {"failed", "stuck"}:
                 self._say("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
             return
-        self.records.append(record)
         parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
         latency_ms = record.response_latency_ms
         self._say("latency", f"{latency_ms:.0f} ms, {verdict(latency_ms)}: {', '.join(parts)}")
@@ -243,4 +245,5 @@ def _is_printed(fact: TurnTaken) -> bool:
 
 def _columns(line: str) -> str:
     """A line of a table: its columns keep their blanks, each made fit for a terminal."""
-    return "  ".join(printable(part) for part in line.rstrip().split("  "))
+    parts = re.split("( {2,})", line.rstrip())
+    return "".join(part if part.isspace() else printable(part) for part in parts)

@@ -14,6 +14,7 @@ from assistant.facts import Fact, TurnFinished
 from assistant.talk.keys import TalkControls
 from assistant.trace.record import TurnRecord
 from audio.noisy_libraries import hushed
+from audio.portaudio.owner import library_in_use
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen
@@ -86,7 +87,7 @@ class _OnScreen:
     def hushed(self) -> Generator[None]:
         # Textual draws on what is called sys.__stderr__ when it begins: on what still leads to the terminal.
         before = sys.__stderr__
-        with hushed() as screen:
+        with hushed(library_in_use) as screen:
             setattr(sys, "__stderr__", screen)  # noqa: B010 - it is declared as final
             try:
                 yield

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, Tool
+from mcp_types import CONNECTION_CLOSED, CallToolResult, Tool
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.groups import first_of
@@ -247,4 +247,6 @@ def reason_of(error: BaseException) -> str:
         return "no such program"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+        return "it ended, or closed the connection, before it had answered"
     return type(error).__name__

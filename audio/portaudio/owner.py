@@ -60,6 +60,11 @@ class PortAudio:
         self._looked: tuple[Device, ...] | None = None  # for which streams were ended last
         self._streams: list[CardStream[Any]] = []
 
+    @property
+    def in_use(self) -> bool:
+        """Whether anything was ever asked of it."""
+        return self._thread is not None
+
     # ---- on an event loop ----
 
     def open(self, wish: Wish, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
@@ -259,6 +264,11 @@ class PortAudio:
 def shared() -> PortAudio:
     """The one of this program: there is one PortAudio in a process."""
     return PortAudio()
+
+
+def library_in_use() -> bool:
+    """Whether this program has asked PortAudio anything: what it prints may then come until the program has ended."""
+    return shared().in_use
 
 
 def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":

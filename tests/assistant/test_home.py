@@ -47,6 +47,13 @@ def test_without_one_the_variables_are_named(ask: Callable[[], Path]) -> None:
         ask()
 
 
+def test_an_empty_one_is_none_and_not_the_root_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(HomeError, match=r"^~/m: no home folder is known\. Set HOME"):
+        at_home("~/m")
+    assert at_home("/m") == Path("/m")
+
+
 @pytest.mark.usefixtures("homeless")
 def test_the_variables_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     variables: Mapping[str, str] = {"XDG_DATA_HOME": "/data", "HF_HOME": "/hub"}

@@ -22,7 +22,7 @@ from assistant import write_behind
 from assistant.conversation import Conversation
 from assistant.facts import ReplyBegun, TurnFinished
 from assistant.items import Answered, Item, ItemId, Said
-from assistant.memory import Memory, ResumeError, conversations_folder
+from assistant.memory import Memory, ResumeError, conversations_folder, unwritable
 from assistant.memory_file import remembered
 from assistant.turn_events import ReplyId
 
@@ -174,6 +174,47 @@ def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
     assert complaints[0].endswith("set talk.remember = false.")
     assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
     assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
+
+
+def test_where_nothing_can_be_kept_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unwritable(tmp_path / "not" / "yet") == ""
+    assert list(tmp_path.iterdir()) == []
+    file = tmp_path / "conversations"
+    file.touch()
+    remedy = "nothing of the conversation is kept."
+    assert unwritable(file) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
+    with pytest.raises(ResumeError, match=rf"^{file} is a file, and no folder of conversations: remove it\.$"):
+        Memory.open(file, "", "two", BEGAN, pytest.fail)
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    assert unwritable(tmp_path).startswith(f"{tmp_path} cannot be written (No space left on device): {remedy} Make")
+
+
+def test_what_was_never_begun_is_lost_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[str] = []
+    monkeypatch.setattr(write_behind, "RETRY_S", 0.001)
+    (tmp_path / "file").touch()
+
+    async def main() -> None:
+        complained = asyncio.Event()
+
+        def complain(what: str) -> None:
+            complaints.append(what)
+            complained.set()
+
+        memory = Memory.create(tmp_path / "file", "one", BEGAN, complain)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run(), name="memory")
+            memory.remember(history(1))
+            async with asyncio.timeout(10):
+                await complained.wait()
+            writer.cancel()
+
+    asyncio.run(main())
+    assert complaints[-1].endswith("; nothing of the conversation is kept.")
 
 
 CONVERSATION = textwrap.dedent("""

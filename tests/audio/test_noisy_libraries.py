@@ -21,6 +21,12 @@ def test_only_the_noise_is_missing() -> None:
     assert done.stderr == "before screen python after"
 
 
+def test_what_may_come_until_the_program_ends_stays_away_and_its_own_words_do_not() -> None:
+    program = PROGRAM.replace("hushed()", "hushed(lambda: True)") + "sys.stderr.write('words')\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "before screen python words"
+
+
 def test_without_standard_error_there_is_nothing_to_hush() -> None:
     program = (
         "from audio.noisy_libraries import hushed\nwith hushed() as screen:\n    screen.write('x')\nprint('went on')"

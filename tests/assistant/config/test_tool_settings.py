@@ -76,7 +76,10 @@ WRONG = [
         "1: tools.servers[0]: url must be an address with a host and, if any, a port from 1 to 65535",
     ),
     (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
-    (f"{A}command = 'c'\nargs = []\n", "4: tools.servers[0].args: no such setting"),
+    (
+        f"{A}command = 'c'\nargs = []\n",
+        "4: tools.servers[0].args: no such setting; there are name, command, url, env, token_env, only",
+    ),
     (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": taken; each server needs its own name'),
 ]
 

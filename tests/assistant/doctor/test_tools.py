@@ -50,6 +50,9 @@ def test_one_that_is_not_there_says_what_to_look_at() -> None:
     assert found.failure.startswith("the tool server notes is not there (no such program): run no-such-program-any")
     assert "secret" not in found.failure
     assert not found.fatal
+    found = probed(ToolServerSection(name="notes", command="false"))
+    said = "the tool server notes is not there (it ended, or closed the connection, before it had answered)"
+    assert found.failure.startswith(said)
     found = probed(HOME, {"HOME_TOKEN": "s3cret"})
     assert found.failure.startswith("the tool server home is not there (")
     assert "start it, or check its url" in found.failure

@@ -81,7 +81,7 @@ next: repartee demo
 def screen(seen: Survey, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding)
-    show(seen, Path("mine.toml"), None, Console(file=file, width=120))
+    show(seen, "mine.toml", None, Console(file=file, width=120))
     file.flush()
     return "".join(line.rstrip() + "\n" for line in raw.getvalue().decode(encoding).splitlines())
 

@@ -11,11 +11,12 @@ from llm_server import Wait, answer, serving, status
 from rich.console import Console
 
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import Loaded
+from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, LlmSection, Settings
 from assistant.endpoints import probe as endpoint_probe
 from assistant.endpoints.figures import GIVEN_UP_AFTER_MS, Answer, Measured
-from assistant.endpoints.survey import Survey, next_steps, show, survey
+from assistant.endpoints.handshake import Handshake
+from assistant.endpoints.survey import Survey, next_steps, said_in, show, survey
 from llm.discovery import UNKNOWN, FoundServer
 from llm.routing.hedging import UNMEASURED_PATIENCE_S
 
@@ -34,7 +35,7 @@ def endpoint(name: str, url: str, model: str = "llama3.2", key: str = "") -> End
 
 def shown(seen: Survey) -> str:
     screen = io.StringIO()
-    show(seen, Path("mine.toml"), Path("mine.toml"), Console(file=screen, width=160))
+    show(seen, "mine.toml", Path("mine.toml"), Console(file=screen, width=160))
     return screen.getvalue()
 
 
@@ -98,6 +99,21 @@ def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPat
     (check,) = asyncio.run(run()).configured
     assert check.state == "no answer"
     assert "did not answer within 0.3 s" in check.problem
+
+
+def test_where_the_endpoints_come_from_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.touch()
+    text = '[{name="near",url="http://127.0.0.1:9/v1",model="m"}]'
+    assert said_in(load_settings(file, {}, [])) == str(file)
+    assert said_in(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, [])) == "environment REPARTEE_LLM_ENDPOINTS"
+    assert said_in(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
+
+
+def test_what_was_asked_and_not_answered_is_not_called_unasked() -> None:
+    found = Measured(endpoint("mute", CLOSED), "no answer", handshake=Handshake(1.0, 2.0))
+    assert "measured (asked, and not answered)" in shown(Survey((found,), (), (), requests=5))
+    assert "measured (nothing was asked)" in shown(Survey((found,), (), ()))
 
 
 def test_nothing_at_all_says_what_to_start() -> None:

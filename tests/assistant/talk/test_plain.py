@@ -11,11 +11,12 @@ from typing import TextIO
 
 import pytest
 
-from assistant.facts import ReplyCut, Trouble, TurnTaken, UnitSpoken, WordsHeard
+from assistant.facts import ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.items import ItemId, Said
 from assistant.talk.controls import Status
 from assistant.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
 from assistant.talk.plain import TalkPlain, unfit
+from assistant.trace.record import Outcome
 from assistant.turn_events import ReplyId
 from bench.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
 
@@ -156,6 +157,42 @@ def test_who_does_not_read_holds_nothing_up() -> None:
             await writer.aclose()
 
     asyncio.run(run())
+
+
+def test_the_table_at_the_end_keeps_its_columns() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.engines(ENGINES)
+
+    printed, _ = talked("", converse)
+    table = printed[-len(ENGINES) :]
+    heading = printed[-len(ENGINES) - 1]
+    for engine, line in zip(ENGINES, table, strict=True):
+        assert line.startswith(engine.stage)
+        assert line[heading.index("engine") :].startswith(engine.name)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ([], "no turn was answered: nothing was heard that sounded like words"),
+        (["no words"], "no turn was answered: nothing was heard that sounded like words"),
+        (["answered"], "1 turn was answered, none with a response latency (requested)"),
+        (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
+    ],
+)
+def test_turns_that_were_answered_without_a_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
+    (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+
+    def converse(plain: TalkPlain) -> None:
+        plain.engines(ENGINES)
+        for outcome in outcomes:
+            untimed = replace(
+                timed.record, outcome=outcome, response_latency_ms=None, no_latency_reason="requested", stages={}
+            )
+            plain.show(TurnFinished(untimed))
+
+    printed, _ = talked("", converse)
+    assert said in printed
 
 
 def test_who_went_away_ends_the_conversation() -> None:
