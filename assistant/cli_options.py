@@ -5,15 +5,17 @@ from typing import Annotated
 
 import typer
 
+from assistant.home import HomeError, at_home
+
 
 def with_home(text: str | Path) -> Path:
     """A path as a person writes it: the shell leaves the ~ of `--out=~/demo` as it is. Raises typer.BadParameter."""
     if not str(text):
         raise typer.BadParameter("a path is missing")  # an empty one would be this folder
     try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise typer.BadParameter(f"{text}: nobody's home folder is called that") from error
+        return at_home(str(text))
+    except HomeError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 Config = Annotated[

@@ -181,7 +181,11 @@ class Memory:
 def _found(folder: Path, wanted: str) -> str:
     """The name of the conversation that is wanted. Raises ResumeError."""
     names = Memory.names(folder)
-    if folder.exists() and not folder.is_dir():
+    try:
+        is_file = folder.exists() and not folder.is_dir()
+    except OSError as error:
+        raise ResumeError(f"{folder} cannot be read ({error.strerror or error}).") from error
+    if is_file:
         raise ResumeError(f"{folder} is a file, and no folder of conversations: remove it.")
     if not names:
         raise ResumeError(f"{folder} holds no conversation: set talk.remember = true to have them kept.")

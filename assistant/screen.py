@@ -40,12 +40,14 @@ class Screen:
         self.records: list[TurnRecord] = []
         self._live: Live | None = None
         self._heard = ""
+        self._heard_turn = 0
         self._reply: ReplyId | None = None
 
     def show(self, fact: Fact) -> None:
         """A fact of the conversation."""
         match fact:
             case SpeechStarted():
+                self._heard_turn = fact.turn
                 self._hearing(Text("…", style="dim"))
             case WordsHeard():
                 if fact.text != self._heard:
@@ -95,7 +97,8 @@ class Screen:
             self._live = None
 
     def _finished(self, record: TurnRecord) -> None:
-        self._settle()
+        if record.turn >= self._heard_turn:  # else somebody has spoken into its reply, and speaks on
+            self._settle()
         self.records.append(record)
         if record.response_latency_ms is None:
             if record.outcome in {"no words", "noise", "stuck", "failed"}:
@@ -142,6 +145,8 @@ def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["C
         reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
         turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
         console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
+    elif ill := sorted({record.outcome for record in records if record.outcome in {"failed", "stuck"}}):
+        console.print(f"no turn was answered: {', '.join(ill)}")
     else:
         of_what = ": nothing was heard that sounded like words" if whole else ""
         console.print(f"no turn was answered{of_what}")

@@ -30,6 +30,7 @@ from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
 from web.pace import Pace
+from web.reception import held_back
 from web.talk import Talk
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -268,9 +269,10 @@ class Connections:
     async def _read(self, line: Line, talk: Talk) -> None:
         async def rest(wait_s: float) -> bool:
             self.metrics.throttled(wait_s)
+            held_back(line.socket.scope)
             return await line.rest(wait_s)
 
-        pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest)
+        pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest, lambda: not line.lost.is_set())
         longest = self.hall.workshop.settings.server.max_message_bytes
         try:
             while True:

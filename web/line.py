@@ -20,6 +20,9 @@ NORMAL, INTERNAL_ERROR = 1000, 1011
 SEND_TIMEOUT_S = 10.0
 """For one message: a client that does not read for so long has lost its connection."""
 
+MOST_AHEAD_CHARS = 1 << 14
+"""Read of a client that has to wait, to notice that it leaves: behind what is longer nothing is read."""
+
 MOST_WAITING_CHARS = 4_000_000
 """Messages that wait to be sent; with more of them the client is not read: whoever asks for much has to take it."""
 
@@ -49,25 +52,25 @@ class Line:
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: int = 0
-    _ahead: Message | None = None
+    _ahead: deque[Message] = field(default_factory=deque)
 
     async def receive(self) -> Message:
         """The client's next message. Raises WebSocketDisconnect, RuntimeError."""
-        ahead, self._ahead = self._ahead, None
-        return ahead or await self.socket.receive()
+        return self._ahead.popleft() if self._ahead else await self.socket.receive()
 
     async def rest(self, seconds: float) -> bool:
-        """Let so much time pass; at once False where the next that comes from the client is that it has left."""
+        """Let so much time pass; at once False where the client has left, as far as its messages are read ahead."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + seconds
         try:
-            async with asyncio.timeout(seconds):
-                self._ahead = self._ahead or await self.socket.receive()
+            async with asyncio.timeout_at(until_s):
+                while sum(len(message.get("text") or "") for message in self._ahead) < MOST_AHEAD_CHARS:
+                    if self._ahead and self._ahead[-1]["type"] == "websocket.disconnect":
+                        return False
+                    self._ahead.append(await self.socket.receive())
         except TimeoutError:
             return True
         except (WebSocketDisconnect, RuntimeError):
-            return False
-        if self._ahead["type"] == "websocket.disconnect":
             return False
         await asyncio.sleep(until_s - loop.time())
         return True

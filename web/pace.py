@@ -9,16 +9,28 @@ from web.admission import AudioThrottle
 class Pace:
     """Waits for as long as a client's sound is ahead of real time by more than may come at once."""
 
-    def __init__(self, throttle: AudioThrottle, rest: Callable[[float], Awaitable[bool]]) -> None:
-        """`rest`: lets so many seconds pass; False where nobody waits for what is behind them."""
+    def __init__(
+        self,
+        throttle: AudioThrottle,
+        rest: Callable[[float], Awaitable[bool]],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """The pace of one connection.
+
+        Args:
+            throttle: How much may come at once, and then how fast.
+            rest: Lets so many seconds pass; False where the client has left meanwhile.
+            wanted: Whether more of it is: not once another connection has taken over.
+        """
         self._throttle = throttle
         self._rest = rest
+        self._wanted = wanted
         self._due_s = 0.0
 
     async def wait(self) -> bool:
         """Return when more may come; False: no more is wanted."""
         wait_s = self._due_s - asyncio.get_running_loop().time()
-        return wait_s <= 0 or await self._rest(wait_s)
+        return (wait_s <= 0 or await self._rest(wait_s)) and self._wanted()
 
     def took(self, samples: int) -> None:
         """So much sound came, at the throttle's rate."""

@@ -42,6 +42,14 @@ def no_room() -> None:
     """Where none can be made."""
 
 
+_HELD_BACK = "repartee.held_back"
+
+
+def held_back(scope: Scope) -> None:
+    """The client of this connection has to wait, as its sound is ahead of real time: it is not idle."""
+    scope["state"][_HELD_BACK]()
+
+
 class Reception:
     """Lets connections in, one call each, and sees them out. An ASGI endpoint."""
 
@@ -95,6 +103,7 @@ class Reception:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
         stay = _Stay(receive, send, self._max_session_s, self._idle_timeout_s)
+        scope.setdefault("state", {})[_HELD_BACK] = stay.heard
         websocket = WebSocket(scope, stay.receive, stay.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
@@ -188,10 +197,14 @@ class _Stay:
     async def receive(self) -> Message:
         """The client's next message."""
         message = await self._receive()
-        self._heard_s = self._loop.time()
         self._over = self._over or message["type"] == "websocket.disconnect"
-        self._set()
+        self.heard()
         return message
+
+    def heard(self) -> None:
+        """Something came, or is still being taken in."""
+        self._heard_s = self._loop.time()
+        self._set()
 
     async def send(self, message: Message) -> None:
         """The client's next message from here."""

@@ -7,6 +7,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from assistant.config.toml_table import TomlTable
+from assistant.home import HomeError, at_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,11 @@ class Key:
 
 def _with_home(path: Path) -> Path:
     try:
-        return path.expanduser()
-    except RuntimeError:
-        raise ValueError("must be a folder's path; nobody's home folder is called that") from None
+        return at_home(str(path))
+    except HomeError:
+        own = path.parts[0] == "~"
+        why = "no home folder is known: set HOME" if own else "nobody's home folder is called that"
+        raise ValueError(f"must be a folder's path; {why}") from None
 
 
 def has_host(url: str) -> bool:

@@ -67,7 +67,7 @@ async def survey(
 def said_in(loaded: Loaded) -> str:
     """Where the endpoints come from: a file, a variable of the environment or an option; "" where no file was read."""
     origin = loaded.origin["llm.endpoints"]
-    elsewhere = origin.startswith(("environment", "--set"))
+    elsewhere = origin.startswith(("environment ", "--set"))
     return origin if elsewhere else str(loaded.file or "")
 
 

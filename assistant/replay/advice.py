@@ -151,10 +151,15 @@ def _waiting(evidence: Evidence) -> list[Finding]:
             else "These traces hold nothing that turns could be decided again from; traces of this version do."
         )
         return [Finding("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
-    found = [
-        _tried(tried, figures([turns[number] for turns in evidence.replays])) for number, tried in enumerate(TRIED)
-    ]
+    decided = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
+    found = [_tried(tried, figure) for tried, figure in zip(TRIED, decided, strict=True)]
     useful = [finding for finding in found if finding is not None]
+    if not useful and any(_perhaps(figure) for figure in decided):
+        says = (
+            f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
+            f"for p95 it takes {least_turns(95)} turns."
+        )
+        return [Finding("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", len(evidence.replays), {}, says)]
     if not useful:
         says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
         return [Finding("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
@@ -186,9 +191,9 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
 
 def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, found: ReplayFigures) -> str:
     what = f"Answers would come {_shift(gain[50])} in the median"
+    median_ms, tail_ms = round(gain[50].value), round(gain[95].value) if gain[95].enough else 0
     # Who waits longer in the median for the sake of the slow ones is told both, and decides.
-    traded = gain[50].value < 0 < gain[95].value and gain[95].enough
-    if traded:
+    if tail_ms and (median_ms <= 0 or tail_ms < 0):
         what += f" and {_shift(gain[95])} at p95"
     price = (
         f"with {-spared} more cut-ins"
@@ -200,12 +205,21 @@ def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, foun
     vain = found.now.in_vain - found.was.in_vain
     waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} answers asked for in vain" if vain else ""
     joined = f"; {found.joined} turns would run into the next" if found.joined else ""
-    wish = ", if the slow ones matter more" if traded else ""
+    wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
     return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
 
 
 def _shift(gain: Estimate) -> str:
-    return f"{abs(gain.value):.0f} ms {'sooner' if gain.value > 0 else 'later'}"
+    ms = round(gain.value)
+    return f"{abs(ms)} ms {'sooner' if ms > 0 else 'later'}" if ms else "as soon as now"
+
+
+def _perhaps(found: ReplayFigures) -> bool:
+    """Whether answers would come sooner at a percentile that the turns are too few for."""
+    if found.latency is None:
+        return False
+    gains = [_less(found.latency.change[percent]) for percent in COMPARED]
+    return any(each.value >= LEAST_GAIN_MS and not each.enough for each in gains)
 
 
 def _most(gain: Mapping[int, Estimate]) -> float:

@@ -82,7 +82,7 @@ def _spoken(records: Sequence[Record]) -> int:
 
 
 def _beheaded(records: Sequence[Record]) -> bool:
-    return "told" in records[0] and records[0]["told_before"] != 0
+    return "told" in records[0] and records[0].get("told_before") != 0
 
 
 def _counted(tally: Tally, record: Record) -> Weighed | None:
@@ -97,7 +97,7 @@ def _replayed(records: list[Record], changes: Sequence[Change]) -> tuple[Convers
         conversation = conversation_of(records)
         return conversation, list(conversation.replayed(changes))
 
-    return understood(made, records[0])
+    return understood(made, records[0], begins=True)
 
 
 def _by_conversation(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[list[Record]]:

@@ -254,16 +254,18 @@ class _Local:
         """Blocks."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         folder = conversations_folder(self.environ)
-        try:
-            if self.resume is not None:
-                return Memory.open(folder, self.resume, name, now, self._trouble)
-        except ResumeError as error:
-            raise ConfigError([f"--resume: {error}"]) from error
-        if not self.settings.talk.remember:
+        if self.resume is not None:
+            try:
+                memory = Memory.open(folder, self.resume, name, now, self._trouble)
+            except ResumeError as error:
+                raise ConfigError([f"--resume: {error}"]) from error
+        elif self.settings.talk.remember:
+            memory = Memory.create(folder, name, now, self._trouble)
+        else:
             return None
         if why := unwritable(folder):
             report(why)
-        return Memory.create(folder, name, now, self._trouble)
+        return memory
 
     def _show(self, session: Session, fact: Fact) -> None:
         self.stage.show(fact)

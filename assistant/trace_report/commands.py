@@ -121,13 +121,13 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     return comparing.is_worse(found)
 
 
-_ADDRESS = re.compile(r"[\w.-]+:\d+")
+_ADDRESS = re.compile(r"[\w.-]{1,253}:\d{1,5}")
 """Of a server, without what it begins with."""
 
 
 def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
     """A line for each turn as it is written, until it is interrupted; `to_come` as in `follow`. Raises TraceError."""
-    if _ADDRESS.fullmatch(str(path)) and not path.exists():
+    if not to_come and _ADDRESS.fullmatch(str(path)) and not path.exists():
         raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
     for record in follow(path, warn, time.sleep, to_come=to_come):
         console.print(Text(understood(line_of, record)), soft_wrap=True)

@@ -3,6 +3,8 @@
 import json
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +30,9 @@ BEGINNING = b'{"schema":'
 
 READ_BYTES = 1 << 18
 """At a time: in steps of the usual 8 kB, reading a turn takes a fifth of the time that understanding it takes."""
+
+LINES_TO_BEGIN = 8
+"""Of a file, one of which is no torn line."""
 
 NEEDED = frozenset(
     "conversation turn outcome speech_end_ms endpoint_ms response_latency_ms stages spans events attempts engines "
@@ -69,7 +74,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
     """For whoever counts: without files that begin with the turn that another begins with.
 
     A copy, as the demo leaves one beside its sound; one that was scrubbed; one that was made while the conversation
-    was held: the largest of them stays.
+    was held: that with the most turns stays.
 
     Args:
         files: As `trace_files` names them.
@@ -84,13 +89,12 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
     for path in files:
         try:
             first = _first_turn(path)
-            if first is None or first not in at:
-                if first is not None:
-                    at[first] = len(kept)
+            if first not in at:
+                at[first] = len(kept)
                 kept.append(path)
                 continue
             other = kept[at[first]]
-            if path.stat().st_size > other.stat().st_size:
+            if _lines(path) > _lines(other):
                 kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
             raise unreadable(path, error) from error
@@ -101,17 +105,21 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
     return kept
 
 
-def _first_turn(path: Path) -> tuple[str, str] | None:
-    """What a file begins with: conversation and turn; None where it cannot be told. Raises OSError."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        return None  # what is read of a pipe is gone
+def _first_turn(path: Path) -> tuple[str, str]:
+    """What a file begins with: conversation and turn; where it cannot be told, which file it is. Raises OSError."""
+    status = path.stat()
+    if stat.S_ISREG(status.st_mode):  # what is read of a pipe is gone
+        with path.open("rb") as file:
+            for line in islice(file, LINES_TO_BEGIN):
+                with suppress(ValueError, TypeError, LookupError):
+                    record: Any = _loaded(line)
+                    return str(record["conversation"]), str(record["turn"])
+    return str(status.st_dev), str(status.st_ino)
+
+
+def _lines(path: Path) -> int:
     with path.open("rb") as file:
-        line = file.readline(READ_BYTES)
-    try:
-        record = orjson.loads(line)
-        return str(record["conversation"]), str(record["turn"])
-    except (ValueError, TypeError, LookupError):
-        return None
+        return sum(1 for _ in file)
 
 
 def unreadable(path: Path, error: OSError) -> TraceError:
@@ -196,11 +204,15 @@ def _loaded(line: bytes) -> object:
     return orjson.loads(text.encode(errors="replace"))
 
 
-def understood(make: Callable[[Record], Made], record: Record) -> Made:
-    """What is made of a record; raises TraceError where its fields are not what they should be."""
+def understood(make: Callable[[Record], Made], record: Record, *, begins: bool = False) -> Made:
+    """What is made of a record; raises TraceError where its fields are not what they should be.
+
+    `begins`: it is the first of several of which something is made.
+    """
     try:
         return make(record)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         place = record.place if isinstance(record, _Placed) else f"turn {record['turn']} of {record['conversation']}"
+        place += ", or a later one of its conversation," if begins else ""
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise TraceError(f"{place} is no record as docs/traces.md has it: {what}.") from error

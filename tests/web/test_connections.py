@@ -567,6 +567,17 @@ def test_a_long_message_is_taken_no_faster_than_it_speaks(tmp_path: Path) -> Non
     run(main())
 
 
+def test_a_client_whose_long_message_is_taken_in_is_not_idle(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.idle_timeout_s=1")) as server, calling(server) as caller:
+            await caller.sounds(np.zeros(24_000 * 7, np.int16))
+            await caller.until("error")
+            assert server.value("repartee_throttled_seconds_total") > 2
+            assert caller.told("error")[0]["error"]["code"] == "session_idle"
+
+    run(main())
+
+
 def test_a_client_that_comes_back_in_the_midst_of_a_long_message_begins_anew(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as first:

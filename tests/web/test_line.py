@@ -123,8 +123,13 @@ LEFT: Message = {"type": "websocket.disconnect", "code": 1006}
 MORE: Message = {"type": "websocket.receive", "text": "more"}
 
 
-@pytest.mark.parametrize(("comes", "rested"), [([], True), ([MORE], True), ([LEFT], False), ([MORE, LEFT], True)])
-def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: list[Message], rested: bool) -> None:
+MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MOST_AHEAD_CHARS}
+
+
+@pytest.mark.parametrize(
+    ("comes", "rested_s"), [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)]
+)
+def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
     async def main() -> None:
         coming = list(comes)
 
@@ -136,9 +141,9 @@ def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: 
 
         one, loop = line(receive=receive), asyncio.get_running_loop()
         began_s = loop.time()
-        assert await one.rest(5) is rested
-        assert loop.time() - began_s == (5 if rested else 1)
-        assert await one.rest(0.5) is rested
+        assert await one.rest(5) is (rested_s == 5)
+        assert loop.time() - began_s == rested_s
+        assert await one.rest(0.5) is (rested_s == 5)
         assert [await one.receive() for _ in comes] == comes
 
     run_virtual(main())

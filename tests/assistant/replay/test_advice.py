@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -99,6 +100,40 @@ def test_what_answers_most_later_is_not_advised_for_a_tail_that_too_few_turns_sh
     assert finding.certainty == "measured"
     assert finding.says.startswith("Answers would come 100 ms later in the median and 400 ms sooner at p95")
     assert finding.says.endswith("set turn.hangover_ms=300, if the slow ones matter more.")
+
+
+def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> Finding:
+    """What is said of eager, had it made of the first latencies the second."""
+    changes = [change_of(tried) for tried in TRIED]
+    (replayed, *_), *_ = conversation_of(held()).replayed(changes)
+    turns = [
+        replace(replayed, was=replace(replayed.was, latency_ms=was), now=replace(replayed.now, latency_ms=now))
+        for was, now in zip(was_ms, now_ms, strict=True)
+    ]
+    same = [replace(turn, now=turn.was, same=True) for turn in turns]
+    decided = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
+    return of(advice(Evidence(evidence(held()).figures, (), decided)), "endpoint_wait")[0]
+
+
+@pytest.mark.parametrize(
+    ("slow_now_ms", "quick_now_ms", "says"),
+    [
+        (500, 300, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
+        (500, 300.3, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
+        (1200, 200, "100 ms sooner in the median and 300 ms later at p95, with no more cut-ins: set"),
+        (500, 200, "100 ms sooner in the median, with no more cut-ins: set"),
+    ],
+)
+def test_median_and_tail_are_told_where_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
+    finding = changed([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
+    assert finding.says.startswith(f"Answers would come {says}")
+    assert "matter more" not in finding.says
+
+
+def test_a_gain_that_too_few_turns_show_is_not_denied() -> None:
+    finding = changed([300, 310, 900], [300, 310, 500])
+    assert (finding.certainty, finding.gain) == ("cannot tell", {})
+    assert finding.says.endswith("is known to answer sooner, or to cut in less: for p95 it takes 59 turns.")
 
 
 def test_what_is_sure_comes_before_what_might_gain_more() -> None:
@@ -222,9 +257,14 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     old = written(tmp_path / "old.jsonl", demo_records())
     beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
     empty = written(tmp_path / "empty.jsonl", [])
+    unplaced = written(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
         (("replay", str(empty)), f"{empty}: no turn in it."),
+        (
+            ("advise", str(unplaced)),
+            "line 1, or a later one of its conversation, is no record as docs/traces.md has it",
+        ),
         (("replay", str(old)), "no turn that can be replayed"),
         (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),
     ):
