@@ -20,8 +20,8 @@ NORMAL, INTERNAL_ERROR = 1000, 1011
 SEND_TIMEOUT_S = 10.0
 """For one message: a client that does not read for so long has lost its connection."""
 
-MOST_AHEAD_CHARS = 1 << 14
-"""Read of a client that has to wait, to notice that it leaves: behind what is longer nothing is read."""
+MOST_AHEAD, MOST_AHEAD_CHARS = 64, 1 << 14
+"""Messages, and of these, read of a client that has to wait, to notice that it leaves: behind more nothing is read."""
 
 MOST_WAITING_CHARS = 4_000_000
 """Messages that wait to be sent; with more of them the client is not read: whoever asks for much has to take it."""
@@ -64,16 +64,23 @@ class Line:
         until_s = loop.time() + seconds
         try:
             async with asyncio.timeout_at(until_s):
-                while sum(len(message.get("text") or "") for message in self._ahead) < MOST_AHEAD_CHARS:
-                    if self._ahead and self._ahead[-1]["type"] == "websocket.disconnect":
-                        return False
+                while self._reads_on():
                     self._ahead.append(await self.socket.receive())
         except TimeoutError:
             return True
         except (WebSocketDisconnect, RuntimeError):
             return False
+        if self._has_left():
+            return False
         await asyncio.sleep(until_s - loop.time())
         return True
+
+    def _reads_on(self) -> bool:
+        chars = sum(len(message.get("text") or "") for message in self._ahead)
+        return len(self._ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
+
+    def _has_left(self) -> bool:
+        return bool(self._ahead) and self._ahead[-1]["type"] == "websocket.disconnect"
 
     async def write(self, metrics: Metrics) -> None:
         """Send what there is to send, until the client is gone or reads too slowly."""

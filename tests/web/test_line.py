@@ -147,3 +147,15 @@ def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: 
         assert [await one.receive() for _ in comes] == comes
 
     run_virtual(main())
+
+
+def test_of_a_flood_no_more_is_read_ahead_than_a_bound() -> None:
+    async def main() -> None:
+        async def receive() -> Message:
+            return {"type": "websocket.receive", "bytes": b"x"}
+
+        one = line(receive=receive)
+        assert await one.rest(5)
+        assert len(one._ahead) == lines.MOST_AHEAD
+
+    run_virtual(main())
