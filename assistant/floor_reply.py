@@ -19,6 +19,9 @@ some 400 ms to be heard, and 200 to 300 ms more to be answered."""
 LIKELY = 0.5
 """The detector's probability from which a frame of such a voice counts in full."""
 
+UNSURE_MS = 100.0
+"""So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
+
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
 
@@ -79,7 +82,10 @@ class Challenge:
     def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
         """With this frame there was enough of it to take the floor."""
         self.counts(voicing)
-        return self.sure_ms >= settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
+        enough_ms = settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
+        if self.early and self.surest <= UNSURE:
+            enough_ms = max(enough_ms, UNSURE_MS)
+        return self.sure_ms >= enough_ms
 
     def counts(self, voicing: Voicing) -> None:
         """A frame, as far as it is surely voice; of an early one as far as it is likely voice."""

@@ -303,6 +303,16 @@ def test_who_speaks_up_right_behind_the_beginning_of_an_answer_goes_on_however_u
     assert scene.babble(20, probability) == (Retract(reply), Started(1, at(1800 + behind_ms)))
 
 
+def test_one_window_of_a_noise_right_behind_the_beginning_of_an_answer_is_not_enough() -> None:
+    soon = TurnSettings(interrupt_after_ms=40.0)
+    for probability, enough_ms in ((0.58, 100), (0.62, 40)):
+        scene = Scene(soon)
+        reply = scene.replying(words_heard=1, audible=True)
+        scene.silence(300)
+        assert Interrupt(reply) not in scene.babble(enough_ms - 20, probability)
+        assert Interrupt(reply) in scene.babble(20, probability)
+
+
 def test_later_on_it_has_to_be_sure() -> None:
     scene = Scene()
     scene.replying(audible=True)
