@@ -94,7 +94,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
                 kept.append(path)
                 continue
             other = kept[at[first]]
-            if _lines(path) > _lines(other):
+            if not path.samefile(other) and _lines(path) > _lines(other):
                 kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
             raise unreadable(path, error) from error

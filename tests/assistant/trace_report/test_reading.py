@@ -118,6 +118,8 @@ def test_of_files_that_begin_with_the_same_turn_the_fullest_is_counted(tmp_path:
     ]  # fmt: skip
     left_out = f"{begun} ({whole}), {scrubbed} ({whole}), {torn} ({torn})"
     assert warnings == [f"left out, as the same turns are in another file: {left_out}."]
+    # Named twice, a pipe is counted once, and nothing of it is read for that.
+    assert distinct([pipe, later, pipe], warnings.append) == [pipe, later]
 
 
 def test_an_empty_line_is_nothing() -> None:
