@@ -232,6 +232,18 @@ class Attempts:
         self.speaker.open(effect.reply)
         reply.gate.set()
 
+    def hold(self, reply_id: ReplyId) -> None:
+        """Its first sound waits."""
+        reply = self._attempts[reply_id].reply
+        if reply is not None:
+            reply.clear.clear()
+
+    def release(self, reply_id: ReplyId) -> None:
+        """And waits no longer."""
+        reply = self._attempts[reply_id].reply
+        if reply is not None:
+            reply.clear.set()
+
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """See `Session.measured`."""
         attempt = self._attempts.get(reply_id)

@@ -24,6 +24,7 @@ from assistant.turn_events import (
     Effect,
     Effects,
     GoOn,
+    Hold,
     Interrupt,
     NothingSaid,
     NotTranscribed,
@@ -192,8 +193,11 @@ class FloorState:
             requested=turn.owed,
             surest=turn.surest,
             again=bool(turn.earlier) and not attempt.added,
+            look=turn.look,
+            held=turn.look.holds,
         )
-        return (Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough), closed)
+        commit = Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough)
+        return (commit, *((Hold(attempt.reply),) if turn.look.holds else ()), closed)
 
     def give_up(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
         """No more is to come of it: what is owed is answered."""

@@ -1,9 +1,10 @@
 """The reply that has the floor, and the voice into it that is not decided yet. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn, as_traced, certainty
-from assistant.turn_events import Duck, Effects, OpenSegment, Playing, ReplyId, Unduck
+from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
@@ -106,6 +107,8 @@ class FloorReply:
         surest: Of the turn that it answers.
         resumed: It is the rest of one that was cut.
         again: It was taken back for a voice without words: another such voice is believed less.
+        look: Of the turn that it answers.
+        held: Its first sound waits, for somebody may be going on.
     """
 
     reply: ReplyId
@@ -121,6 +124,8 @@ class FloorReply:
     words_heard: int = 0
     audible_at: Samples | None = None
     challenge: Challenge | None = None
+    look: LastLook = field(default_factory=LastLook)
+    held: bool = False
 
     def playing(self, event: Playing) -> None:
         """The speaker reports."""
@@ -137,6 +142,19 @@ class FloorReply:
     def stuck(self, at: Samples, settings: TurnSettings) -> bool:
         """Nothing was reported for too long."""
         return at - self.progress_at >= samples_of_s(settings.stuck_after_s)
+
+    def looked(self, at: Samples, voicing: Voicing, *, interruptible: bool) -> Effects:
+        """A frame in which nobody is known to speak: while nothing of it was heard, it is not begun over a voice."""
+        hold = bool(self.earlier) and interruptible and not self.audible and self.look.at(at, voicing)
+        if not hold:
+            return self.released()
+        held, self.held = self.held, True
+        return () if held else (Hold(self.reply),)
+
+    def released(self) -> Effects:
+        """It may sound."""
+        held, self.held = self.held, False
+        return (Release(self.reply),) if held else ()
 
     def challenged(self, at: Samples, voicing: Voicing, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""

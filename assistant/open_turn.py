@@ -4,9 +4,10 @@ An attempt starts at a silence: its words are asked for, and asked for again whe
 begin it anew. When it ends, and whether it is answered, is decided in `assistant.turns`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from assistant.last_look import LastLook
 from assistant.turn_events import (
     AbandonReason,
     DiscardSegment,
@@ -86,6 +87,7 @@ class OpenTurn:
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
         surest: How probably the detector heard a voice where it was surest of one.
+        look: Since the silence at hand has lasted long enough.
         cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
     """
 
@@ -107,6 +109,7 @@ class OpenTurn:
     cut: ReplyId | None = None
     answered: bool = True
     surest: float = 0.0
+    look: LastLook = field(default_factory=LastLook)
 
     def hears(self, voicing: Voicing) -> None:
         """A frame of it; what is no voice says nothing."""

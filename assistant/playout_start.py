@@ -12,6 +12,9 @@ from assistant.trace.turn_trace import TurnTrace
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
+LOOK = "look"
+"""The span in which the first sound waited because somebody seemed to go on."""
+
 
 @dataclass(slots=True)
 class PlayoutStart:
@@ -69,7 +72,7 @@ class PlayoutStart:
         self._blocks.clear()
         audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
         self._heard(audible_s)
-        self._span("playout", self._ready_s(audible_s), audible_s, ("tts", "commit"))
+        self._span("playout", self._ready_s(audible_s), audible_s, self._waited_for)
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
         """The client itself says when it was audible; `device_s` of that was its buffer and device.
@@ -82,7 +85,7 @@ class PlayoutStart:
             return
         self._heard(audible_s)
         arrived_s = audible_s - device_s
-        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, ("tts", "commit"))
+        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._waited_for)
         self._span("playout", arrived_s, audible_s, ("transport",))
 
     def _heard(self, at_s: float) -> None:
@@ -97,9 +100,14 @@ class PlayoutStart:
             self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
         self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
 
+    @property
+    def _waited_for(self) -> tuple[str, ...]:
+        looked = self.trace.end_of(self.attempt, LOOK) is not None
+        return ("tts", "commit", LOOK) if looked else ("tts", "commit")
+
     def _ready_s(self, otherwise_s: float) -> float:
         """When its first sound was made and might be heard."""
-        ready = [self.trace.end_of(self.attempt, name) for name in ("tts", "commit")]
+        ready = [self.trace.end_of(self.attempt, name) for name in self._waited_for]
         return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
 
     def _span(self, stage: Stage, start_s: float, end_s: float, waited_for: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ sound is made as soon as it can be, and held at the gate until the turn is commi
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
@@ -14,7 +14,7 @@ from typing import assert_never
 from assistant.answer_books import AnswerBooks
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
 from assistant.latency import Span
-from assistant.playout_start import PlayoutStart
+from assistant.playout_start import LOOK, PlayoutStart
 from assistant.script import Script, Stretch
 from assistant.sentences import Sentences, Unit
 from assistant.spoken.alignment import align
@@ -40,9 +40,18 @@ rest be said behind a cough.
 MOMENT = -1
 """The index of a unit that only fills a silence: it is heard, and is no part of the reply."""
 
+LOOKED_S = 0.2
+"""Turn taking decides within half of it, where frames keep coming."""
+
 BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."
 NOBODY_HEARD = "there was no loudspeaker: nobody heard the reply"
+
+
+def _clear() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 @dataclass(slots=True)
@@ -54,6 +63,7 @@ class Reply:
         show: Told when the first sound of a unit goes to the speaker, and where its words sound.
         say: From what is written to the words to be spoken.
         gate: Nothing is heard before it is set.
+        clear: Nobody seems to go on: until this is set the first sound waits, for `LOOKED_S` at the most.
         script: What of the text was made into sound, and where.
         played: How much of the sound has left the speaker.
         answered_by: Who answers.
@@ -87,6 +97,7 @@ class Reply:
     calls: list[FunctionCall] = field(default_factory=list)
     finished: Finished | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    clear: asyncio.Event = field(default_factory=_clear)
     script: Script = field(default_factory=Script)
     played: ReplySamples = field(default=ReplySamples(0))
     _sentences: Sentences = field(default_factory=Sentences)
@@ -282,6 +293,8 @@ class Reply:
                     self._first_sound()
                     self.script.begin_unit(unit.text, align(unit.text, said).written)
                     await self.gate.wait()
+                    if not self.clear.is_set() and self.script.samples == 0:
+                        await self._look()
                 words = self.script.add(chunk.pcm.size, chunk.marks)
                 pcm = amplified(chunk.pcm, self.gain_db)
                 self._start.made(pcm)
@@ -313,6 +326,15 @@ class Reply:
         except TimeoutError as error:
             name = self.voice.name
             raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
+
+    async def _look(self) -> None:
+        """The first sound is ready, and somebody may be going on."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOKED_S):
+                await self.clear.wait()
+        self.trace.span(self.id.attempt, Span(LOOK, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
 
     def _first_sound(self) -> None:
         if not self.script.text and self._began_s is not None:

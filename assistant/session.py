@@ -40,11 +40,13 @@ from assistant.turn_events import (
     Event,
     GoOn,
     Heard,
+    Hold,
     Interrupt,
     NothingSaid,
     OpenSegment,
     Prepare,
     Pressed,
+    Release,
     ReplyId,
     Retract,
     Started,
@@ -318,6 +320,10 @@ class Session:
                     self._listening.went_on()
             case Interrupt():
                 self._attempts.interrupt(effect)
+            case Hold():
+                self._attempts.hold(effect.reply)
+            case Release():
+                self._attempts.release(effect.reply)
             case Duck():
                 self.speaker.duck()
                 self.recorder.event(effect.reply.turn, "duck", self._now_s())

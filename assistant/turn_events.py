@@ -286,6 +286,20 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Nobody has heard anything of it, and somebody may be going on: its first sound waits."""
+
+    reply: ReplyId
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """It was nothing, or takes too long to be known: the reply may sound."""
+
+    reply: ReplyId
+
+
+@dataclass(frozen=True, slots=True)
 class Duck:
     """Somebody may be interrupting: lower the reply at once."""
 
@@ -318,6 +332,6 @@ class GoOn:
 
 Effect = (
     OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | TakeDown | CloseSegment | DiscardSegment
-    | Drop | Retract | Interrupt | Duck | Unduck | NothingSaid | GoOn
+    | Drop | Retract | Interrupt | Hold | Release | Duck | Unduck | NothingSaid | GoOn
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -97,7 +97,7 @@ class Turns:
         state = self._state
         if state.turn is not None or state.announcements or state.goes_on is not None:
             return False
-        return state.reply is None or state.reply.challenge is None
+        return state.reply is None or not (state.reply.held or state.reply.challenge is not None)
 
     def listens(self, until: Samples) -> bool:
         """Somebody has the floor, and nothing is prepared for its end: voiced frames up to there decide nothing."""
@@ -158,12 +158,13 @@ class Turns:
             return self._announce(at) if onset is None else self._state.begin_turn(onset, voicing, self.settings)
         turn.hears(voicing)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
+            turn.look.at(at, voicing)
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
             return self._speaking(turn, at, voicing)
         # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
         speech_end = voicing.edge if voicing.edge > turn.onset else turn.speech_end
-        return self._pausing(turn, at, speech_end)
+        return self._pausing(turn, at, voicing, speech_end)
 
     def _announce(self, at: Samples) -> Effects:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
@@ -190,7 +191,7 @@ class Turns:
         turn.endpoint = turn.wait_ms = None
         return turn.drop_attempts("went on")
 
-    def _pausing(self, turn: OpenTurn, at: Samples, speech_end: Samples) -> Effects:
+    def _pausing(self, turn: OpenTurn, at: Samples, voicing: Voicing, speech_end: Samples) -> Effects:
         settings = self.settings
         if settings.manual:
             turn.speech_end = speech_end
@@ -199,6 +200,8 @@ class Turns:
         if settings.held:
             return (*effects, *self._end_turn(turn, at)) if turn.too_long(at, settings) else effects
         if at - speech_end < samples_of_ms(settings.hangover_ms if turn.wait_ms is None else turn.wait_ms):
+            return effects
+        if turn.look.at(at, voicing):
             return effects
         if turn.attempt is None:
             effects += (turn.begin_attempt(at, speech_end, settings),)
@@ -263,7 +266,7 @@ class Turns:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
             onset = self._state.onset(at, voicing, settings)
-            return self._watch_reply(reply, at) if onset is None else self._challenged(reply, at, onset, voicing)
+            return self._quiet(reply, at, voicing) if onset is None else self._challenged(reply, at, onset, voicing)
         challenge.goes_on(at, voicing)
         if challenge.kept:
             return self._heard_beside(reply, challenge, at, voicing)
@@ -310,9 +313,12 @@ class Turns:
         segment = self._state.segment_at(onset, self.settings)
         effects = reply.challenged(at, replace(voicing, edge=onset), segment, interruptible=self._interruptible)
         if not self._interruptible or reply.audible or reply.challenge is None:
-            return effects
+            return (*reply.released(), *effects)
         # Nothing was heard yet: whoever speaks now is not interrupting but going on.
         return (*effects, *self._state.take(reply, reply.challenge, at, self.settings))
+
+    def _quiet(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
+        return (*reply.looked(at, voicing, interruptible=self._interruptible), *self._watch_reply(reply, at))
 
     def _watch_reply(self, reply: FloorReply, at: Samples) -> Effects:
         if not reply.stuck(at, self.settings):

@@ -97,13 +97,19 @@ class ScriptedMicrophone:
 
 
 class LoudnessVad:
-    """Speaking while frames are loud; closes after 60 ms of silence, as real detectors do."""
+    """Speaking while frames are loud; closes after 60 ms of silence, as real detectors do.
+
+    `stirs`: from and to which ms silence may be the beginning of a voice.
+    """
 
     end_bias_ms = 0.0
 
-    def __init__(self, name: str = "loudness", fails_at_ms: float | None = None) -> None:
+    def __init__(
+        self, name: str = "loudness", fails_at_ms: float | None = None, stirs: Sequence[tuple[int, int]] = ()
+    ) -> None:
         self.name = name
         self._fails_at_ms = fails_at_ms
+        self._stirs = stirs
         self.reset()
 
     def reset(self) -> None:
@@ -119,7 +125,9 @@ class LoudnessVad:
             self._loud_until = frame.end
         elif self._speaking and frame.end - self._loud_until >= samples_of_ms(60):
             self._speaking, self._edge = False, self._loud_until
-        return Voicing(self._speaking, self._edge, float(loud))
+        end_ms = ms_of_samples(frame.end)
+        stirs = not self._speaking and any(since_ms < end_ms <= until_ms for since_ms, until_ms in self._stirs)
+        return Voicing(self._speaking, self._edge, float(loud), stirs=stirs)
 
 
 @dataclass(slots=True)
@@ -456,7 +464,8 @@ def adds_up(record: TurnRecord) -> None:
     names = {span.name for span in heard}
     assert all(name in names for span in heard for name in span.after), "a span waited for something unknown"
     assert record.endpoint_ms is not None
-    waited_ms = record.endpoint_ms - record.speech_end_ms
+    looked_ms = sum(span.end_ms - span.start_ms for span in heard if span.name == "look")
+    waited_ms = record.endpoint_ms - record.speech_end_ms + looked_ms
     wait_ms = record.stages["endpoint_wait"].ms
     paid = "\n".join(f"{s.start_ms:9.1f} {s.end_ms:9.1f} {s.stage} {s.name} after {s.after}" for s in heard)
     assert wait_ms <= waited_ms + 1, f"work is billed to the wait for the endpoint: {wait_ms} of {waited_ms}\n{paid}"

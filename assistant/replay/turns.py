@@ -131,7 +131,8 @@ def pace_of(record: Record) -> Pace | None:
     heard_ms = record.get("playout_start_ms")
     if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
         return None
-    prepare_ms, playout_ms = ends["tts"] - ends["stt"], heard_ms - max(ends["tts"], ends["commit"])
+    prepare_ms = ends["tts"] - ends["stt"]
+    playout_ms = heard_ms - max(ends["tts"], ends["commit"], ends.get("look", heard_ms - 1e9))
     return Pace(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 

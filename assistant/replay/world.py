@@ -21,6 +21,7 @@ from assistant.turn_events import (
     Endpoint,
     Event,
     Heard,
+    Hold,
     Interrupt,
     Judged,
     NotTranscribed,
@@ -28,6 +29,7 @@ from assistant.turn_events import (
     Partial,
     Playing,
     Prepare,
+    Release,
     ReplyEnded,
     ReplyId,
     Retract,
@@ -94,7 +96,8 @@ class _World:
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
-    due: list[tuple[Samples, int, Samples | None, Callable[[], Event]]] = field(default_factory=list)
+    due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
+    held: ReplyId | None = None  # its first sound waits
 
     # ---- what was told then ----
 
@@ -179,13 +182,21 @@ class _World:
     def _until(self, position: Samples) -> None:
         """What would have come before the end of the next frame."""
         while self.due and self.due[0][0] < position:
-            _, _, stretch, event = heapq.heappop(self.due)
-            if stretch is None or stretch == self.stretch:
+            _, _, stretch, reply, event = heapq.heappop(self.due)
+            if reply is not None and reply == self.held:
+                self._later(position, event, reply=reply)
+            elif stretch is None or stretch == self.stretch:
                 self.tell(event())
 
-    def _later(self, at: Samples, event: Callable[[], Event], stretch: Samples | None = None) -> None:
+    def _later(
+        self,
+        at: Samples,
+        event: Callable[[], Event],
+        stretch: Samples | None = None,
+        reply: ReplyId | None = None,
+    ) -> None:
         self.order += 1
-        heapq.heappush(self.due, (at, self.order, stretch, event))
+        heapq.heappush(self.due, (at, self.order, stretch, reply, event))
 
     def tell(self, event: Event) -> None:
         """Turn taking hears it; what it decides is performed."""
@@ -208,6 +219,10 @@ class _World:
                     self._endpoint()
                 case Commit():
                     self._commit(effect)
+                case Hold(reply):
+                    self.held = reply
+                case Release(reply):
+                    self._release(reply)
                 case Retract(reply) | Interrupt(reply, "voice"):
                     self._cut(reply, retracted=isinstance(effect, Retract))
                 case _:
@@ -310,7 +325,7 @@ class _World:
         given.audible = audible = Samples(max(given.at, ready) + self.pace.playout)
         played = self._answer_then()
         if played is None or played.audible is None:
-            self._later(audible, lambda: Playing(self.now, reply, 0, audible=True))
+            self._later(audible, lambda: Playing(self.now, reply, 0, audible=True), reply=reply)
             self._later(Samples(audible + FIRST_WORD), lambda: Playing(self.now, reply, 1, audible=True))
             return
         shift = audible - played.audible
@@ -318,9 +333,16 @@ class _World:
             self._later(
                 Samples(at + shift),
                 lambda words=words_heard, heard=heard: Playing(self.now, reply, words, heard),  # type: ignore[misc]
+                reply=reply,
             )
         if played.ended is not None:
             self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply))
+
+    def _release(self, reply: ReplyId) -> None:
+        self.held = None
+        for given in self.course.given:
+            if given.commit.reply == reply and given.audible is not None and not given.same:
+                given.audible = max(given.audible, self.now)
 
     def _answer_then(self) -> Played | None:
         """How the recorded answer to this turn was heard."""

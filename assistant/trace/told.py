@@ -6,6 +6,7 @@ far as decisions depend on them: whether there are words, whether they agree wit
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
+                                                      (0: silent since; 2: and perhaps about to go on)
     partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called
     judged 41600 34112 0.49 160.0 650.0 sound+text    a segment's silence: probability, length, excess of a pause
     words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
@@ -57,6 +58,8 @@ MOST_FRAMES = 3000
 
 PLAYING_EVERY = samples_of_ms(500)
 """A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
+
+_STIRS = "2"
 
 Told = Event | TurnSettings
 
@@ -197,7 +200,7 @@ def _news(kept: Playing, event: Playing) -> bool:
 def _goes_on(last: Heard, event: Heard) -> bool:
     before, now = last.voicing, event.voicing
     same = (before.speaking, before.edge, before.fading) == (now.speaking, now.edge, now.fading)
-    return same and event.at - last.at == FRAME_SAMPLES
+    return same and before.stirs == now.stirs and event.at - last.at == FRAME_SAMPLES
 
 
 # ---- to entries ----
@@ -206,7 +209,8 @@ def _goes_on(last: Heard, event: Heard) -> bool:
 def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
     voicing = last.voicing
     fading = "-" if voicing.fading is None else str(voicing.fading)
-    entry = f"hear {last.at} {frames} {voicing.speaking:d} {voicing.edge} {fading}"
+    state = _STIRS if voicing.stirs else f"{voicing.speaking:d}"
+    entry = f"hear {last.at} {frames} {state} {voicing.edge} {fading}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
@@ -261,14 +265,14 @@ def _hashed(text: str, salt: bytes) -> str:
 
 
 def _frames_of(fields: list[str]) -> Iterator[Heard]:
-    at, count, speaking, edge, fading, *sure = fields
+    at, count, state, edge, fading, *sure = fields
     probabilities = base64.b64decode(sure[0]) if sure else bytes(int(count))
     if len(probabilities) != int(count):
         raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
     for number, probability in enumerate(probabilities, 1):
         end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
         fades = None if fading == "-" else Samples(int(fading))
-        yield Heard(end, Voicing(speaking == "1", Samples(int(edge)), probability / 255, fades))
+        yield Heard(end, Voicing(state == "1", Samples(int(edge)), probability / 255, fades, state == _STIRS))
 
 
 def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind

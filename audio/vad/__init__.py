@@ -20,12 +20,14 @@ class Voicing:
         probability: 0..1, of speech in this frame; kept in the trace.
         fading: While speaking: the speech may have ended here (dated back like `edge`), as the newest sound has it;
             None where nothing speaks for that. The state follows only if it stays so.
+        stirs: While silent: the newest sound may be the beginning of a voice. The state follows if it is one.
     """
 
     speaking: bool
     edge: Samples
     probability: float
     fading: Samples | None = None
+    stirs: bool = False
 
 
 class Vad(Protocol):

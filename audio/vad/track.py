@@ -22,6 +22,14 @@ _ONSET_GAP_SAMPLES = samples_of_ms(60)
 _ECHO_DB = 32.0
 _END_REACH_SAMPLES = samples_of_ms(200)
 
+# What may be the beginning of a voice, one to three frames before a detector is sure of it: sound half as likely as
+# would open it, or 6 dB louder than the mean of this silence, which counts as no softer than -70 dBFS
+# (docs/turn-taking.md, "The last look"). Whoever was silent for 4 s hears the answer.
+_STIRS_SCORE = 0.25
+_STIRS_DB = 6.0
+_HUSH_DB = -70.0
+_STIRS_REACH_SAMPLES = samples_of_ms(4000)
+
 
 @dataclass(frozen=True, slots=True)
 class TrackSettings:
@@ -68,6 +76,10 @@ class SpeechTrack:
         self._peak_db = 0.0
         self._heard_until: Samples | None = None
         self._fading: Samples | None = None
+        self._closed_at: Samples | None = None
+        self._hush_db = 0.0  # the sum over the frames of this silence but the newest
+        self._hush_frames = 0
+        self._rise_db = 0.0
 
     @property
     def speaking(self) -> bool:
@@ -103,9 +115,18 @@ class SpeechTrack:
         for level_db, (invented, speaking) in zip(levels_db, self._waiting, strict=True):
             # Silence the border put in says nothing about the room.
             self._loud = not invented and self._gate.is_open(level_db)
+            self._rise_db = 0.0
             if speaking:
                 self._peak_db = max(self._peak_db, level_db)
+            elif not invented:
+                self._hush(level_db)
         self._waiting.clear()
+
+    def _hush(self, level_db: float) -> None:
+        if self._hush_frames:
+            self._rise_db = level_db - max(self._hush_db / self._hush_frames, _HUSH_DB)
+        self._hush_db += level_db
+        self._hush_frames += 1
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
         """Take a detector's score, 0..1, of [start, end), within the frames pushed."""
@@ -116,11 +137,23 @@ class SpeechTrack:
             self._open(start if hysteresis.began is None else hysteresis.began)
         elif was_speaking and not hysteresis.speaking:
             self._edge = self._dated_end(hysteresis.voiced_until, end)
+            self._closed_at, self._hush_db, self._hush_frames = end, 0.0, 0
         self._fading = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
 
     def voicing(self, probability: float) -> Voicing:
         """The state after the newest frame."""
-        return Voicing(speaking=self.speaking, edge=self._edge, probability=probability, fading=self._fading)
+        stirs = not self.speaking and self._stirs(probability)
+        return Voicing(self.speaking, self._edge, probability, self._fading, stirs)
+
+    def _stirs(self, probability: float) -> bool:
+        if self._closed_at is None or self._heard_until is None:
+            return False
+        if self._heard_until - self._closed_at > _STIRS_REACH_SAMPLES:
+            return False  # and levels are dear
+        if probability >= _STIRS_SCORE:
+            return True
+        self._catch_up()
+        return self._rise_db >= _STIRS_DB
 
     def _open(self, raw: Samples) -> None:
         self._catch_up()

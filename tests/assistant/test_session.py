@@ -13,6 +13,7 @@ from assistant.attempts import NOT_HEARD
 from assistant.engines import SessionSettings
 from assistant.facts import ReplyCut, ReplySent, SpeechStarted, TurnFinished, TurnTaken
 from assistant.items import Answered, ItemId, Said
+from assistant.reply import LOOKED_S
 from assistant.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.turn_events import ReplyId
@@ -54,6 +55,39 @@ def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
     assert record.words is not None
     assert record.words.user == "what time is it"
     assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+def test_an_answer_that_is_ready_waits_while_somebody_may_be_going_on() -> None:
+    """The answer of the turn above is ready at 2410 ms."""
+    plain = Rehearsal([TIME]).perform()
+    performance = Rehearsal([TIME], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    waited_ms = 2480 - 2410  # the next frame without is told of at 2480
+    assert stages_ms(performance)["endpoint_wait"] == 400.0 + waited_ms
+    begins_ms, began_ms = performance.sound_from_ms(), plain.sound_from_ms()
+    assert began_ms is not None
+    assert begins_ms == pytest.approx(began_ms + waited_ms, abs=10)
+    assert [span.name for span in record.spans if round(span.end_ms) == 2480] == ["look"]
+
+
+def test_a_microphone_that_falls_silent_in_that_moment_takes_no_answer_with_it() -> None:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.at(2405, lambda: rehearsal.session._attempts.hold(ReplyId(1, 1)))  # and nothing releases it
+    performance = rehearsal.perform()
+    assert performance.records[0].outcome == "answered"
+    assert performance.sound_from_ms() == pytest.approx(2410 + LOOKED_S * 1000, abs=25)
+
+
+def test_who_goes_on_in_that_moment_has_heard_nothing() -> None:
+    more = Says(2460, 3200, "and the date")
+    heard = Rehearsal([TIME, more]).perform()
+    assert heard.sound_from_ms(2400.0) == pytest.approx(2420, abs=15)
+    performance = Rehearsal([TIME, more], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
+    assert performance.sound_from_ms() == performance.sound_from_ms(3600.0)
+    (record,) = performance.records
+    assert record.words is not None
+    assert record.words.user == "what time is it and the date"
 
 
 class NotedMicrophone(ScriptedMicrophone):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import WORD_MS, Performance, Rehearsal, Says
+from rehearsal import WORD_MS, LoudnessVad, Performance, Rehearsal, Says
 
 from assistant.attention import Attention, WakePhrase
 from assistant.facts import NothingHeard, ReplyBegun, ReplyCut, SpeechStarted, TurnFinished, TurnTaken, UnitSpoken
@@ -229,16 +229,23 @@ def rehearsed(
     done("type", "repeat", "cancel", "mute", "unmute", "clear"),
     delays_ms,
     st.sampled_from([None, 60.0]),
+    st.lists(st.tuples(st.integers(10, 300), st.integers(1, 8)), max_size=8),
 )
-@example([(3, 1), (1, 3)], [False, True], [], 0.0, None)
+@example([(3, 1), (1, 3)], [False, True], [], 0.0, None, [])
 def test_open(
-    parts: list[tuple[int, int]], coughs: list[bool], acts: list[Done], delay_ms: float, speculate_ms: float | None
+    parts: list[tuple[int, int]],
+    coughs: list[bool],
+    acts: list[Done],
+    delay_ms: float,
+    speculate_ms: float | None,
+    stirs: list[tuple[int, int]],
 ) -> None:
     acts = [*acts, Done(6_100, "unmute")]
     spoken = [
         replace(part, words="" if cough else part.words) for part, cough in zip(people(parts), coughs, strict=False)
     ]
-    check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms), acts))
+    vad = LoudnessVad(stirs=[(20 * since, 20 * (since + frames)) for since, frames in stirs])
+    check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts))
 
 
 @settings(max_examples=40)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.floor import Floor
+from assistant.last_look import LOOK_MS
 from assistant.open_turn import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
 from assistant.push_to_talk import TalkKey
 from assistant.turn_end.estimate import Estimate, Patience
@@ -29,6 +30,7 @@ from assistant.turn_events import (
     Event,
     GoOn,
     Heard,
+    Hold,
     Interrupt,
     Judged,
     NothingSaid,
@@ -38,6 +40,7 @@ from assistant.turn_events import (
     Playing,
     Prepare,
     Pressed,
+    Release,
     ReplyEnded,
     ReplyId,
     Retract,
@@ -106,14 +109,19 @@ class Scene:
         """Something that may be voice, and never surely is."""
         return self._go(ms, speaking=True, probability=probability)
 
-    def _go(self, ms: float, *, speaking: bool, probability: float = 1.0) -> tuple[Effect, ...]:
+    def stirring(self, ms: float) -> tuple[Effect, ...]:
+        """Silence that may be the beginning of a voice."""
+        return self._go(ms, speaking=False, stirs=True)
+
+    def _go(self, ms: float, *, speaking: bool, probability: float = 1.0, stirs: bool = False) -> tuple[Effect, ...]:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
         told: list[Effect] = []
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
-            told += self.tell(Heard(at(self.now_ms), Voicing(speaking, at(self.edge_ms), speaking * probability)))
+            voicing = Voicing(speaking, at(self.edge_ms), speaking * probability, stirs=stirs)
+            told += self.tell(Heard(at(self.now_ms), voicing))
         return tuple(told)
 
     def transcribed(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
@@ -207,6 +215,80 @@ def test_going_on_before_anything_was_heard_retracts_and_joins() -> None:
         Commit(ReplyId(1, 2), "a small coffee with milk", "with milk", at(2320)),
         CloseSegment(segment, 1),
     )
+
+
+def prepared_by_the_end() -> Scene:
+    """Up to 20 ms before the end of a turn whose answer is ready."""
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    scene.voice(800)
+    scene.silence(100)
+    scene.transcribed(FIRST, "a small coffee")
+    scene.silence(280)
+    return scene
+
+
+def test_a_turn_does_not_end_on_a_frame_that_may_be_them_going_on() -> None:
+    scene = prepared_by_the_end()
+    assert scene.stirring(60) == ()
+    assert scene.voice(20) == (Drop(FIRST, "went on"),)
+
+
+def test_what_stirs_and_is_no_voice_costs_a_moment() -> None:
+    scene = prepared_by_the_end()
+    assert scene.stirring(60) == ()
+    assert Endpoint(1) in scene.silence(20)
+
+
+def test_nor_is_a_room_that_is_never_silent_waited_for() -> None:
+    scene = prepared_by_the_end()
+    assert scene.stirring(LOOK_MS) == ()
+    ended = scene.stirring(20)
+    assert [effect for effect in ended if isinstance(effect, Endpoint | Commit | Hold)] == [
+        Endpoint(1),
+        Commit(FIRST, "a small coffee", "a small coffee", at(800)),
+    ]
+    assert scene.stirring(200) == (), "it was waited for already"
+
+
+def test_an_answer_that_was_not_heard_yet_waits_for_a_moment_where_they_may_be_going_on() -> None:
+    scene = Scene()
+    reply = scene.replying("a small coffee")
+    assert scene.stirring(20) == (Hold(reply),)
+    assert scene.stirring(40) == ()
+    assert not scene.turns.calm, "the frame that releases it may not wait for company"
+    assert scene.silence(20) == (Release(reply),)
+    assert scene.stirring(LOOK_MS) == (Hold(reply),)
+    assert scene.stirring(20) == (Release(reply),)
+    assert scene.stirring(100) == ()
+    assert scene.voice(20)[1:] == (Retract(reply), Started(1, at(scene.now_ms - 20)))
+
+
+def test_it_waits_from_the_beginning_where_the_words_came_on_such_a_frame() -> None:
+    scene = Scene()
+    scene.voice(800)
+    scene.silence(460)
+    assert scene.stirring(40) == ()
+    assert scene.transcribed(FIRST, "hello")[2] == Hold(FIRST)
+    assert scene.silence(20) == (Release(FIRST),)
+
+
+@pytest.mark.parametrize("case", ["heard", "greeting", "not interruptible"])
+def test_no_other_answer_waits(case: str) -> None:
+    scene = Scene(TurnSettings(interruptible=case != "not interruptible"))
+    if case == "greeting":
+        scene.tell(Asked(at(0), "greeting", "Hello."))
+    else:
+        scene.replying(audible=case == "heard")
+    assert scene.stirring(100) == ()
+
+
+def test_an_answer_that_may_not_be_interrupted_any_more_does_not_wait_any_longer() -> None:
+    for speaks in (False, True):
+        scene = Scene()
+        reply = scene.replying()
+        assert scene.stirring(20) == (Hold(reply),)
+        scene.turns.settings = replace(scene.turns.settings, interruptible=False)
+        assert (scene.voice(20) if speaks else scene.stirring(20))[0] == Release(reply)
 
 
 def test_going_on_within_the_first_word_retracts_after_a_moment() -> None:
@@ -1688,6 +1770,8 @@ class World:
     outcome: dict[int, list[str]] = field(default_factory=dict)
     heard_words: dict[ReplyId, int] = field(default_factory=dict)
     ducked: bool = False
+    held: ReplyId | None = None
+    heard: set[ReplyId] = field(default_factory=set)
 
     def later(self, ms: float, event: Callable[[], Event | None]) -> None:
         heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
@@ -1761,12 +1845,20 @@ class World:
                 assert self.live.pop(effect.reply) == "committed"
                 assert self.heard_words.get(effect.reply, 0) == 0, "forgot what was heard"
                 self.ended.add(effect.reply)
-                self.ducked = False
+                self.ducked, self.held = False, None
             case Interrupt():
                 assert self.live.pop(effect.reply) == "committed"
                 self.ended.add(effect.reply)
                 self.end(effect.reply.turn, "interrupted")
-                self.ducked = False
+                self.ducked, self.held = False, None
+            case Hold():
+                assert self.live[effect.reply] == "committed"
+                assert self.held is None
+                assert effect.reply not in self.heard, "held back what is heard already"
+                self.held = effect.reply
+            case Release():
+                assert self.held == effect.reply
+                self.held = None
             case Duck():
                 assert self.live[effect.reply] == "committed"
                 assert not self.ducked
@@ -1807,12 +1899,14 @@ class World:
         if self.live.get(reply) != "committed":
             return Playing(self.now, reply, heard, audible=True) if heard % 2 else None  # stale reports do come
         self.heard_words[reply] = heard
+        self.heard.add(reply)
         return Playing(self.now, reply, heard, audible=True)
 
     def _ended(self, reply: ReplyId) -> Event:
         if self.live.get(reply) == "committed":
             del self.live[reply]
             self.ended.add(reply)
+            self.held = None
             self.end(reply.turn, "answered")
         return ReplyEnded(self.now, reply)
 
@@ -1860,6 +1954,7 @@ hangovers = st.integers(100, 1500)
     partials=st.lists(st.tuples(st.integers(0, 600), st.sampled_from(["mhm", "stop it"]), st.booleans()), max_size=4),
     keys=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=4),
     mutes=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=2),
+    stirs=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 20)), max_size=6),
 )
 def test_whatever_happens(
     stretches: list[tuple[int, int]],
@@ -1881,6 +1976,7 @@ def test_whatever_happens(
     partials: list[tuple[int, str, bool]],
     keys: list[tuple[int, int]],
     mutes: list[tuple[int, int]],
+    stirs: list[tuple[int, int]],
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
     config = TurnSettings(
@@ -1912,7 +2008,8 @@ def test_whatever_happens(
         end = Samples((number + 1) * FRAME_SAMPLES)
         world.until(end)
         if voiced or held > hold:
-            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, float(voiced))))
+            stirring = not voiced and any(first <= number < first + length for first, length in stirs)
+            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, float(voiced), stirs=stirring)))
         else:
             world.tell(Heard(end, Voicing(True, began, 0.0, fading=edge)))
         world.let_go()
@@ -1934,12 +2031,17 @@ def test_whatever_happens(
     assert world.open_segment is None, "a segment was left open"
     assert not world.live, "an attempt was left behind"
     assert not world.ducked, "left ducked"
+    assert world.held is None, "left without a sound"
     turns = {reply.turn for reply in world.ended} | set(world.outcome)
     assert turns == set(world.outcome), "a turn was lost"
 
 
 events = st.one_of(
-    st.builds(Heard, st.integers(0, 10**6), st.builds(Voicing, st.booleans(), st.integers(0, 10**6), st.floats(0, 1))),
+    st.builds(
+        Heard,
+        st.integers(0, 10**6),
+        st.builds(Voicing, st.booleans(), st.integers(0, 10**6), st.floats(0, 1), st.none(), st.booleans()),
+    ),
     st.builds(
         Transcribed,
         st.integers(0, 10**6),

@@ -107,3 +107,57 @@ def test_a_reset_forgets_frames_whose_levels_were_not_asked_for() -> None:
     used.reset()
     pcm = sound(80, (8_000, 16_000, 4_000))
     assert tell(used, pcm, set(range(29, 52))) == tell(SpeechTrack(SETTINGS), pcm, set(range(29, 52)))
+
+
+def stirring(pcm: Pcm, scores: dict[int, float]) -> list[int]:
+    """The frames that may be the beginning of a voice, by the detector's scores; 0 where there is none."""
+    track, found = SpeechTrack(SETTINGS), []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        score = scores.get(i, 0.0)
+        track.step(score, frame.start, frame.end)
+        if track.voicing(score).stirs:
+            assert not track.speaking
+            found.append(i)
+    return found
+
+
+SPOKEN = dict.fromkeys(range(26, 50), 1.0)
+"""Scores of a second's half, of sound from 8 000 to 16 000: from frame 54 on it is known to be over."""
+
+
+@pytest.mark.parametrize(("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])])
+def test_sound_that_is_half_as_likely_as_a_voice_stirs(score: float, stirs: list[int]) -> None:
+    assert stirring(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
+
+
+@pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])])
+def test_so_does_what_is_louder_than_the_silence_so_far(amplitude: float, stirs: list[int]) -> None:
+    burst = (60 * FRAME_SAMPLES, 61 * FRAME_SAMPLES, amplitude)
+    assert stirring(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
+
+
+def test_a_room_that_comes_back_behind_digital_silence_does_not() -> None:
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    pcm[16_000 : 60 * FRAME_SAMPLES] = 0
+    assert stirring(pcm, SPOKEN) == []
+
+
+def test_nothing_stirs_before_anybody_spoke_or_long_after() -> None:
+    long_after = 60 + 250
+    before = (5 * FRAME_SAMPLES, 6 * FRAME_SAMPLES, 900.0)
+    after = (long_after * FRAME_SAMPLES, (long_after + 1) * FRAME_SAMPLES, 900.0)
+    pcm = sound(320, before, (8_000, 16_000, 4_000), after)
+    assert stirring(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
+
+
+def test_silence_that_the_border_put_in_says_nothing_about_the_room() -> None:
+    track = SpeechTrack(SETTINGS)
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    for i in range(80):
+        invented = i in range(56, 70)
+        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES] * (not invented)
+        track.push(Frame(Samples(i * FRAME_SAMPLES), frame, invented=invented))
+        track.step(SPOKEN.get(i, 0.0), Samples(i * FRAME_SAMPLES), Samples((i + 1) * FRAME_SAMPLES))
+        assert not track.voicing(0.0).stirs, f"frame {i}"

@@ -1,0 +1,34 @@
+"""The last look before an answer is heard: does somebody go on? Pure.
+
+A detector takes one to three frames to be sure of a voice. Whoever goes on in just these was answered in their first
+syllable. So nothing is begun on a frame that may be one; what that costs an end of speech is in docs/turn-taking.md.
+"""
+
+from dataclasses import dataclass
+
+from audio.units import Samples, samples_of_ms
+from audio.vad import Voicing
+
+LOOK_MS = 100.0
+"""A voice is known for one after so long: what may be one for longer is a room that is not silent."""
+
+
+@dataclass(slots=True)
+class LastLook:
+    """At one silence, from when an answer is due until it is heard.
+
+    Attributes:
+        holds: As of the newest frame, the answer had better wait.
+    """
+
+    holds: bool = False
+    _since: Samples | None = None
+
+    def at(self, at: Samples, voicing: Voicing) -> bool:
+        """Take the next frame; see `holds`."""
+        if not voicing.stirs:
+            self._since = None
+        elif self._since is None:
+            self._since = at
+        self.holds = self._since is not None and at - self._since < samples_of_ms(LOOK_MS)
+        return self.holds
