@@ -1,0 +1,88 @@
+"""What the last look before an answer is worth: answers that would have begun in the first syllable of who goes on.
+
+    python -m bench.turn_end_look --pauses DIR        # DIR/manifest.jsonl; --tags: only its lines with the tag "speech"
+
+An answer is taken to be ready at each of READY_MS of every silence. Where somebody goes on behind that, it cuts in, but
+for those that the look holds back until the detector knows; and some that are the end are held back in vain. Of ends
+only what was really recorded is looked at, and no room that was made.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.last_look import LOOK_MS, LastLook
+from audio.frame import Frame
+from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
+from audio.vad import Voicing
+from audio.vad.silero import SileroNetwork, SileroVad
+from bench.turn_end_clips import Label, Silence, Turn, silences, turns, voicings, with_pauses
+
+READY_MS = (220, 250, 290, 330, 380, 440, 600, 840)
+
+Heard = Sequence[tuple[Frame, Voicing]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At one moment of one silence.
+
+    Attributes:
+        held_ms: How long the answer waited.
+        knew: Whether the detector knew by then that somebody goes on.
+    """
+
+    label: Label
+    held_ms: float
+    knew: bool
+
+
+def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
+    """At every silence of a turn, each as often as an answer may be ready in it."""
+    by_end = {frame.end: voicing for frame, voicing in heard}
+    real_until = samples_of_ms(turn.real_until_ms)
+    for silence in silences(turn, heard)[1]:
+        for ready_ms in READY_MS:
+            ready = Samples(silence.edge + samples_of_ms(ready_ms))
+            if silence.label == "end" and ready + samples_of_ms(LOOK_MS) > real_until:
+                continue
+            if silence.known_at <= ready < silence.until:
+                yield _look(silence, ready, by_end)
+
+
+def _look(silence: Silence, ready: Samples, by_end: dict[Samples, Voicing]) -> Look:
+    look, step = LastLook(), samples_of_ms(FRAME_MS)
+    newest = Samples(ready // step * step)
+    at = newest
+    while at < silence.until and at in by_end and look.at(at, by_end[at]):
+        at = Samples(at + step)
+    return Look(silence.label, ms_of_samples(Samples(at - newest)), silence.label != "end" and at >= silence.until)
+
+
+def main() -> None:
+    """Print the shares."""
+    parser = argparse.ArgumentParser(description="What the last look before an answer is worth.")
+    parser.add_argument("--pauses", type=Path, required=True, help="a folder with manifest.jsonl")
+    parser.add_argument("--tags", action="store_true", help='only its lines with the tag "speech"')
+    options = parser.parse_args()
+    vad = SileroVad(SileroNetwork())
+    found: list[Look] = []
+    for turn in turns(options.pauses / "manifest.jsonl", tags=options.tags):
+        for each in (turn, with_pauses(turn)):
+            if each is not None:
+                found += looks(each, voicings(vad, each.pcm))
+    count, knew = Counter(one.label for one in found), Counter(one.label for one in found if one.knew)
+    print("| silence | answers that cut in | held back until somebody was known to go on |\n|---|---|---|")
+    for label in ("gap", "pause", "made"):
+        if count[label]:
+            print(f"| {label} | {count[label]} | {100 * knew[label] / count[label]:.1f} % |")
+    held = [one.held_ms for one in found if one.label == "end"]
+    if held:
+        share, mean_ms = 100 * sum(ms > 0 for ms in held) / len(held), sum(held) / len(held)
+        print(f"\nof {len(held)} at an end {share:.1f} % were held back; the mean of all is {mean_ms:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
