@@ -248,7 +248,7 @@ class Talk:
         if item is None:
             self.realtime.refuse(command, "item_not_found")
             return
-        if not isinstance(item, Answered) or length is None:
+        if not isinstance(item, Answered) or length is None or self.realtime.is_written(command.item_id):
             self.realtime.refuse(command, "item_truncate_not_assistant")
             return
         if command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):

@@ -1003,6 +1003,28 @@ def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
     assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
+def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
+    async def scene(stage: Stage) -> None:
+        async def cut(end_ms: int) -> None:
+            await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=end_ms)
+
+        await stage.update(output_modalities=["text"])
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_text.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await cut(0)
+        await stage.until_idle()
+        for end_ms in (0, 10, 80_000_000):
+            await cut(end_ms)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_truncate_not_assistant"] * 4
+    assert stage.events("conversation.item.truncated") == []
+    assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
+    assert stage.done[0]["status"] == "completed"
+
+
 def test_what_a_client_has_cut_never_grows_again() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")

@@ -168,6 +168,10 @@ class Realtime:
         self._order.remove(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
 
+    def is_written(self, item_id: ItemId) -> bool:
+        """The client knows this message of the assistant as text: there is no sound of it to be cut."""
+        return self._order.is_written(item_id)
+
     def truncating(self, item_id: ItemId) -> None:
         """The client cuts this item while it plays: where, `item_truncated` says, and nothing else does."""
         if (response := self._speaking.of_item(item_id)) is not None:
