@@ -34,7 +34,7 @@ Pcm = npt.NDArray[np.int16]
 
 @dataclass(frozen=True)
 class Reply:
-    """What is answered: words that share the sound's time evenly."""
+    """What is answered: words that share the sound's time evenly. No text: there is nothing to answer."""
 
     text: str
     pcm: Pcm
@@ -169,6 +169,7 @@ class Connection:
         self._speech = ""
         self._manual = False
         self._answer: asyncio.Task[None] | None = None
+        self._active = False
         self._played = asyncio.Event()
 
     async def run(self, query: dict[str, str]) -> None:
@@ -195,6 +196,8 @@ class Connection:
             await self._send("session.updated", session=self._session(resumed=False))
         elif kind == "conversation.item.create":
             await self._add({**event["item"], "id": self._kept.name_item()})
+        elif kind == "response.create" and self._active:
+            await self._refuse("conversation_already_has_active_response", "another response is under way")
         elif kind == "response.create":
             self._begin_reply(self._loud_end / 24 if self._manual else None)
         elif kind in {"response.cancel", "output_audio_buffer.clear"}:
@@ -232,6 +235,7 @@ class Connection:
     # ---- answering ----
 
     def _begin_reply(self, speech_end_ms: float | None) -> None:
+        self._active = True
         self._answer = self._tasks.create_task(self._reply(speech_end_ms))
 
     async def _reply(self, speech_end_ms: float | None) -> None:
@@ -240,11 +244,11 @@ class Connection:
         kept.reply, kept.speech_end_ms = reply, speech_end_ms
         kept.response, kept.item = f"resp_{kept.turn}_1", kept.name_item()
         if self._manual and not reply.heard:
-            error = {
-                "code": "input_audio_buffer_commit_empty",
-                "message": "no words were heard in the input audio buffer",
-            }
-            await self._send("error", error=error)
+            await self._refuse("input_audio_buffer_commit_empty", "no words were heard in the input audio buffer")
+            if not reply.text:
+                self._active = False
+                await self._refuse("nothing_to_answer", "the conversation has nothing to answer")
+                return
         elif speech_end_ms is not None:
             spoken, self._speech = self._speech or kept.name_item(), ""
             stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
@@ -291,7 +295,11 @@ class Connection:
         await self._send("repartee.trace", turn=kept.turn, trace=trace)
         kept.response = ""
 
+    async def _refuse(self, code: str, message: str) -> None:
+        await self._send("error", error={"code": code, "message": message})
+
     async def _done(self, status: str) -> None:
+        self._active = False
         await self._send("response.done", response={"id": self._kept.response, "status": status})
 
     async def _cut(self, reason: str) -> None:

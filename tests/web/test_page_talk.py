@@ -436,6 +436,96 @@ def test_a_key_held_in_silence_is_not_answered(page: Page, server: Server) -> No
     reach(page, "speaking")
 
 
+def test_behind_a_key_that_was_held_for_nothing_the_next_reply_is_heard(page: Page, server: Server) -> None:
+    server.script.replies = [replace(reply(0.1), text="", heard=""), reply(1.5)]
+    start_with_a_key(page)
+    page.keyboard.down("Space")
+    until(page, lambda: len(server.sound) > 20, "sound")
+    page.keyboard.up("Space")
+    page.wait_for_selector(".notice >> text=No words were heard.")
+    until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of it")
+    assert page.locator(".notice").count() == 1
+    page.keyboard.down("Space")
+    until(page, lambda: len(server.sound) > 60, "sound")
+    page.keyboard.up("Space")
+    reach(page, "speaking")
+    assert server.of("response.cancel") == []
+
+
+def types(page: Page, *texts: str) -> None:
+    """One right behind the other."""
+    for text in texts:
+        page.fill("#say", text)
+        page.press("#say", "Enter")
+
+
+def begin_phases(page: Page) -> None:
+    """Note them from now on, each once."""
+    page.evaluate("""() => {
+        window.phases = [];
+        new MutationObserver(() => {
+            const { phase } = document.body.dataset;
+            if (phases.at(-1) !== phase) phases.push(phase);
+        }).observe(document.body, { attributeFilter: ["data-phase"] });
+    }""")
+
+
+def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_before_it(
+    page: Page, server: Server
+) -> None:
+    server.script.thinks_s = 0.5
+    server.script.pauses = {200: 0.2}
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    begin_phases(page)
+    types(page, "first", "second", "third")
+    reach(page, "speaking")
+    assert page.evaluate("phases") == ["thinking", "speaking"]
+    assert [event["response_id"] for event in server.of("response.cancel")] == ["resp_1_1"]
+    assert len(server.of("response.create")) == 2
+    assert page.locator(".item.user .text").all_inner_texts() == ["first", "second", "third"]
+    assert page.locator(".notice.note").count() == 0
+    reach(page, "listening")
+    assert rendered_as(read_tape(page), server.script.replies[0].pcm) > 0.999
+
+
+def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page, server: Server) -> None:
+    server.script.pauses = {200: 0.2}
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    begin_phases(page)
+    page.evaluate("void (repartee.talk._ask = () => delete repartee.talk._ask)")  # it is on its way
+    types(page, "hello")
+    refused = {"code": "conversation_already_has_active_response", "message": "another response is under way"}
+    tell(
+        page,
+        {"type": "response.created", "response": {"id": "resp_9_1", "status": "in_progress"}},
+        {"type": "error", "error": refused},
+        {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
+    )
+    reach(page, "speaking")
+    assert page.evaluate("phases") == ["thinking", "speaking"]
+    assert [event["response_id"] for event in server.of("response.cancel")] == ["resp_9_1"]
+    assert len(server.of("response.create")) == 1
+    assert page.locator(".notice.note").count() == 0
+
+
+def test_a_reply_that_was_owed_on_a_lost_connection_keeps_nobody_waiting(page: Page, server: Server) -> None:
+    server.script.thinks_s = 60
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    types(page, "first", "second")
+    until(page, lambda: len(server.of("conversation.item.create")) == 2, "both")
+    tell(page, {"type": "error", "error": {"code": "input_audio_buffer_commit_empty", "message": "no words"}})
+    server.script.thinks_s = 0
+    page.evaluate("repartee.talk.wire.connect()")
+    until(page, lambda: server.connections == 2, "a second connection")
+    reach(page, "listening")
+    types(page, "third")
+    reach(page, "speaking")
+    assert server.of("response.cancel") == []
+
+
 def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server: Server) -> None:
     page.click("#settings-open")
     page.check("#push-to-talk")

@@ -40,6 +40,7 @@ export class Talk extends EventTarget {
     this._awaited = false; // a reply is
     this._owed = false; // one that we asked for has not begun
     this._void = false; // and the words that it was to answer are none
+    this._again = false; // and there is more to answer by now
     this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
     this._listen();
   }
@@ -130,11 +131,23 @@ export class Talk extends EventTarget {
     }
   }
 
+  /** A reply, to all that was said. Behind one that is owed it would be refused: once that begins, it is asked for. */
   _ask() {
+    this._awaited = true;
+    if (this._owed) {
+      this._again = true;
+      return;
+    }
     this.turns.asked();
-    this._awaited = this._owed = true;
+    this._owesNothing();
+    this._owed = true;
     this.wire.send({ type: "response.create" });
     this._tell("phase");
+  }
+
+  /** Of what was asked for nothing is to come any more. */
+  _owesNothing() {
+    this._owed = this._void = this._again = false;
   }
 
   // What the server tells ---------------------------------------------------------------------------------------
@@ -160,6 +173,7 @@ export class Talk extends EventTarget {
     this.sound.output.duck(false); // the end of a duck may have gone down with the connection
     this._ready = this._before = true;
     this._awaited = this._speaking = false;
+    this._owesNothing();
     this._detection = session.audio?.input?.turn_detection ?? this._detection;
     this._update();
     // What was stopped while there was no connection, or just before, the server may not know; nothing else is meant.
@@ -192,9 +206,11 @@ export class Talk extends EventTarget {
     const turn = this.turns.replied(response);
     this._date(turn);
     this._tell("turn", turn);
-    // Who asked for it goes on speaking, and the next one answers all; or said nothing that it could answer.
-    if (this._owed && (this.held.down || this._void)) this.interrupt();
-    this._owed = this._void = false;
+    // Who asked for it goes on speaking, or has typed more: the next one answers all. Or there is nothing to answer.
+    const more = this._again && !this.held.down;
+    if (this._owed && (this.held.down || this._void || more)) this.interrupt();
+    this._owesNothing();
+    if (more) this._ask();
   }
 
   /** When the end of speech was captured. */
@@ -202,6 +218,22 @@ export class Talk extends EventTarget {
     if (turn.speech_end_ms === null) return;
     const frame = this._line.captured(turn.speech_end_ms - turn.invented_ms);
     if (frame !== null) this.turns.captured(turn, frame / this.sound.context.sampleRate);
+  }
+
+  _refused({ code, message }) {
+    if (HARMLESS.has(code)) return;
+    if (code === ACTIVE) { // one that began before it knew of what was said last
+      this.interrupt();
+      if (!this.held.down) this._ask();
+      return;
+    }
+    this._awaited = false;
+    if (code === COMMIT_EMPTY) this._void = this._owed;
+    if (code === NOTHING) {
+      const more = this._again;
+      this._owesNothing();
+      if (more) this._ask();
+    } else if (!isFarewell(code)) this._tell("notice", code === COMMIT_EMPTY ? "No words were heard." : message);
   }
 
   _traced({ turn: number, trace }) {
@@ -264,6 +296,12 @@ export class Talk extends EventTarget {
 /** What was held to be a turn holds no words. */
 const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
 
+/** And nothing was said before that could be answered. */
+const NOTHING = "nothing_to_answer";
+
+/** Another reply is under way. */
+const ACTIVE = "conversation_already_has_active_response";
+
 /** Cancelling what has just ended by itself is no error to a person. */
 const HARMLESS = new Set(["response_cancel_not_active"]);
 
@@ -293,9 +331,5 @@ const SERVER = {
   "repartee.unduck": (talk) => talk.sound.output.duck(false),
   "repartee.trace": (talk, event) => talk._traced(event),
   "repartee.notice": (talk, { text }) => talk._tell("notice", text),
-  "error": (talk, { error }) => {
-    talk._awaited = false;
-    if (error.code === COMMIT_EMPTY) talk._void = talk._owed;
-    if (!HARMLESS.has(error.code) && !isFarewell(error.code)) talk._tell("notice", error.code === COMMIT_EMPTY ? "No words were heard." : error.message);
-  },
+  "error": (talk, { error }) => talk._refused(error),
 };
