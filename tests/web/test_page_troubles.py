@@ -228,6 +228,51 @@ def test_a_server_that_closes_says_why(
         page.wait_for_selector("body[data-phase=idle]")
 
 
+FOCUS = "document.activeElement.id"
+ENDED = """
+    repartee.talk.wire.dispatchEvent(new CustomEvent("ended", { detail: { trouble: "idle", said: "" } }))
+    """
+
+
+def test_what_cannot_be_worked_any_more_keeps_the_focus(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    page.fill("#say", "are you there")
+    page.press("#say", "Enter")
+    page.wait_for_selector("body[data-phase=speaking]")
+    page.focus("#interrupt")
+    page.wait_for_selector("body[data-phase=listening]")
+    assert page.get_attribute("#interrupt", "aria-disabled") == "true"
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert page.evaluate(FOCUS) == "interrupt"
+    assert server.of("response.cancel") == server.of("output_audio_buffer.clear") == []
+    page.focus("#say")
+    page.keyboard.type("half a thou")
+    page.evaluate(ENDED)
+    page.wait_for_selector("body[data-phase=idle]")
+    page.keyboard.type("ght, my friend")  # a space that worked a button would begin anew, an m mute
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert page.evaluate(FOCUS) == "say"
+    assert page.input_value("#say") == "half a thou"
+    assert page.get_attribute("body", "data-phase") == "idle"
+    assert page.get_attribute("#mute", "aria-disabled") == "true"
+
+
+def test_a_key_that_goes_away_hands_its_focus_on(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.keyboard.press("Escape")
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=listening]")
+    page.focus("#hold")
+    page.evaluate(ENDED)
+    page.wait_for_selector("body[data-phase=idle]")
+    assert page.evaluate(FOCUS) == "start"
+
+
 def test_a_token_is_asked_for_and_sent(page: Page, server: Server) -> None:
     server.script.token = "open-sesame"
     open_and_start(page, server)

@@ -8,6 +8,15 @@ const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
 const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
 const WORKED_BY_SPACE = "input[type=checkbox], summary"; // and by no other key
 
+/** What is not to be worked now keeps its focus: `disabled` would drop it, and what is typed on would be shortcuts. */
+function allow(id, on) {
+  by(id).setAttribute("aria-disabled", String(!on));
+}
+
+function allowed(id) {
+  return by(id).getAttribute("aria-disabled") !== "true";
+}
+
 /**
  * @typedef {object} Deeds
  * @property {() => void} toggle start or stop
@@ -37,11 +46,14 @@ export class Controls {
   draw({ running, muted, pushToTalk, held, phase }) {
     by("start-label").textContent = running ? "Stop" : "Start";
     by("start").classList.toggle("running", running);
-    for (const id of ["mute", "interrupt", "say", "send"]) by(id).disabled = !running;
-    by("interrupt").disabled = !running || !["speaking", "thinking"].includes(phase);
+    for (const id of ["mute", "say", "send"]) allow(id, running);
+    allow("interrupt", running && ["speaking", "thinking"].includes(phase));
+    by("say").readOnly = !running;
     by("mute").setAttribute("aria-pressed", String(muted));
     by("mute").title = muted ? "Unmute (M)" : "Mute (M)";
-    by("hold").hidden = !(running && pushToTalk);
+    const holds = running && pushToTalk;
+    if (!holds && document.activeElement === by("hold")) by("start").focus();
+    by("hold").hidden = !holds;
     by("hold").classList.toggle("held", held);
     by("hold").setAttribute("aria-pressed", String(held));
   }
@@ -70,7 +82,7 @@ export class Controls {
     const { toggle, mute, interrupt, press, release, say } = this._deeds;
     by("start").onclick = toggle;
     by("mute").onclick = mute;
-    by("interrupt").onclick = interrupt;
+    by("interrupt").onclick = () => allowed("interrupt") && interrupt();
     by("stand-ins").onclick = () => {
       by("engines").open = true;
       by("engines").querySelector("summary").focus();
