@@ -64,6 +64,7 @@ class Script:
         drop_after_ms: Break the connection once so much of a reply was sent (once).
         farewell: Error code, close code: what a connection is told at once.
         token: What clients must send.
+        language: Of the conversation.
         frozen: Nothing is read and nothing sent, as by a process that was stopped.
     """
 
@@ -75,6 +76,7 @@ class Script:
     drop_after_ms: int | None = None
     farewell: tuple[str, int] | None = None
     token: str = ""
+    language: str = "en"
     frozen: bool = False
 
 
@@ -333,8 +335,8 @@ class Connection:
 
     def _session(self, *, resumed: bool) -> Event:
         detection = None if self._manual else {"type": "semantic_vad", "eagerness": "auto"}
-        repartee = {"resume_token": self._kept.token, "resumed": resumed, "engines": ENGINES, "language": "en"}
-        repartee["heard_ms"] = self._kept.samples / 24
+        repartee = {"resume_token": self._kept.token, "resumed": resumed, "engines": ENGINES}
+        repartee |= {"language": self._server.script.language, "heard_ms": self._kept.samples / 24}
         audio = {"input": {"turn_detection": detection}, "output": {"voice": "en"}}
         return {"type": "realtime", "id": "sess_1", "audio": audio, "repartee": repartee}
 

@@ -571,6 +571,20 @@ def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
     until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of the reply")
 
 
+def test_what_is_said_is_marked_as_its_language(page: Page, server: Server) -> None:
+    server.script.language = "de"
+    server.script.replies = [replace(reply(0.5), text="Zehn nach vier.")]
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    types(page, "wie spät ist es")
+    until(page, lambda: page.inner_text("#aloud") == "Repartee: Zehn nach vier.", "the reply, for a screen reader")
+    assert page.locator("#aloud [lang=de]").all_inner_texts() == ["Zehn nach vier."]
+    assert page.locator("#say[lang=de]").count() == 1
+    in_force = "(of) => [...document.querySelectorAll(of)].map((one) => one.closest('[lang]').lang)"
+    assert page.evaluate(in_force, "#aloud, .item .who, .item .note") == ["en"] * 5
+    assert page.evaluate(in_force, ".item .text, .item .word") == ["de"] * 5
+
+
 def test_nothing_is_wider_than_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     start(page)

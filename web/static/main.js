@@ -145,7 +145,10 @@ class Page {
     on("phase", () => this._drawPhase());
     on("words", () => this._transcript.draw());
     on("turn", (turn) => this._turn(turn));
-    on("session", (session) => drawEngines(session.repartee?.engines));
+    on("session", ({ repartee }) => {
+      drawEngines(repartee?.engines);
+      for (const id of ["transcript", "say"]) by(id).lang = repartee?.language ?? "";
+    });
     on("notice", (text) => this._notices.note(text));
     on("trouble", ({ name, said }) => this._trouble(name, said));
     on("well", (name) => this._notices.over(name));

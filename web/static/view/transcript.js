@@ -55,8 +55,8 @@ export class Transcript {
   }
 
   _new(item) {
-    const who = make("span", { class: "who", text: { user: "You", assistant: "Repartee", call: "Called" }[item.role] });
-    const parts = { line: make("li"), text: make("p", { class: "text", dir: "auto" }), note: make("span", { class: "note" }), told: false };
+    const who = make("span", { class: "who", lang: "en", text: { user: "You", assistant: "Repartee", call: "Called" }[item.role] });
+    const parts = { line: make("li"), text: make("p", { class: "text", dir: "auto" }), note: make("span", { class: "note", lang: "en" }), told: false };
     parts.line.append(who, parts.text, parts.note);
     this._lines.set(item, parts);
     return parts;
@@ -85,7 +85,7 @@ export class Transcript {
     if (parts.told || item.partial || !item.text) return;
     parts.told = true;
     const who = { user: item.spoken ? "You said: " : "You wrote: ", assistant: "Repartee: ", call: "Called: " }[item.role];
-    by("aloud").textContent = who + item.text;
+    by("aloud").replaceChildren(who, make("span", { lang: by("transcript").lang, text: item.text }));
   }
 }
 
