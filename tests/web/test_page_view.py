@@ -14,18 +14,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 CONTRAST = """(selector) => {
     const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (colour) => {
-        const [r, g, b] = numbers(colour).slice(0, 3).map((one) => one / 255)
+        const [r, g, b] = colour.slice(0, 3).map((one) => one / 255)
             .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     return Math.min(...[...document.querySelectorAll(selector)].map((element) => {
-        let [under, opacity] = [null, 1];
+        const grounds = [];
+        let opacity = 1;
         for (let at = element; at; at = at.parentElement) {
             const style = getComputedStyle(at);
             opacity *= Number(style.opacity);
-            if (!under && (numbers(style.backgroundColor)[3] ?? 1) === 1) under = style.backgroundColor;
+            grounds.unshift(numbers(style.backgroundColor));
         }
-        const ink = light(getComputedStyle(element).color), ground = light(under);
+        const over = (below, [r, g, b, a = 1]) => [r, g, b].map((one, n) => a * one + (1 - a) * below[n]);
+        const under = grounds.reduce(over);
+        const ink = light(numbers(getComputedStyle(element).color)), ground = light(under);
         const ratio = (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
         return opacity < 1 ? 0 : ratio;
     }));
@@ -104,8 +107,9 @@ def test_small_print_can_be_read(page: Page, scheme: Literal["dark", "light"]) -
     started(page)
     page.fill("#say", "are you there")
     page.press("#say", "Enter")
-    page.wait_for_selector(".item.assistant")
-    for selector in (".stage .name", ".stage .ms", ".band span", ".ticks span", ".item .note", ".item .who"):
+    page.wait_for_selector(".row.dropped")
+    line = (".stage .name", ".stage .ms", ".band span", ".ticks span", ".line .end")
+    for selector in (*line, ".item .note", ".item .who", ".row.dropped span"):
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
 
 
