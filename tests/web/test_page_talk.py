@@ -460,9 +460,9 @@ def types(page: Page, *texts: str) -> None:
 
 
 def begin_phases(page: Page) -> None:
-    """Note them from now on, each once."""
+    """Note them from now on."""
     page.evaluate("""() => {
-        window.phases = [];
+        window.phases = [document.body.dataset.phase];
         new MutationObserver(() => {
             const { phase } = document.body.dataset;
             if (phases.at(-1) !== phase) phases.push(phase);
@@ -480,7 +480,7 @@ def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_befo
     begin_phases(page)
     types(page, "first", "second", "third")
     reach(page, "speaking")
-    assert page.evaluate("phases") == ["thinking", "speaking"]
+    assert page.evaluate("phases") == ["listening", "thinking", "speaking"]
     assert [event["response_id"] for event in server.of("response.cancel")] == ["resp_1_1"]
     assert len(server.of("response.create")) == 2
     assert page.locator(".item.user .text").all_inner_texts() == ["first", "second", "third"]
@@ -504,7 +504,7 @@ def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page,
         {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
     )
     reach(page, "speaking")
-    assert page.evaluate("phases") == ["thinking", "speaking"]
+    assert page.evaluate("phases") == ["listening", "thinking", "speaking"]
     assert [event["response_id"] for event in server.of("response.cancel")] == ["resp_9_1"]
     assert len(server.of("response.create")) == 1
     assert page.locator(".notice.note").count() == 0

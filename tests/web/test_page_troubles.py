@@ -358,6 +358,34 @@ def test_a_notice_that_is_told_again_is_the_same_one(page: Page, server: Server)
     assert page.evaluate("document.activeElement.id") == "start"
 
 
+def test_a_server_that_restarts_says_one_thing_at_a_time(page: Page) -> None:
+    def shown() -> list[str | None]:
+        notices = page.locator(".notice:not([data-trouble=denied])")
+        return [one.get_attribute("data-trouble") for one in notices.all()]
+
+    script = Script([Reply("as you wish", np.zeros(240, np.int16))])
+    with serving(script) as server:
+        open_and_start(page, server)
+        page.wait_for_selector("body[data-phase=listening]")
+        page.evaluate("""window.told = [];
+            repartee.talk.wire.addEventListener("lost", ({ detail }) => told.push(detail.trouble));""")
+        script.farewell = ("server_draining", 1012)
+        page.evaluate("repartee.talk.wire.connect()")
+        notice(page, "restarting")
+    until(page, lambda: page.evaluate("told.includes('lost')"), "an attempt in vain")
+    assert shown() == ["restarting"]
+    script.farewell = ("server_loading", 1013)
+    with serving(script, server.port):
+        notice(page, "loading")
+        assert shown() == ["loading"]
+        script.farewell = None
+        page.wait_for_selector("body[data-phase=listening]")
+        assert shown() == ["not-kept"]
+        page.click("#start")
+        page.wait_for_selector("body[data-phase=idle]")
+        assert shown() == []
+
+
 def test_a_note_that_is_told_again_stays_as_long_again(page: Page) -> None:
     page.clock.install()
     with serving(Script([Reply("as you wish", np.zeros(240, np.int16))])) as server:

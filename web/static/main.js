@@ -29,6 +29,11 @@ const PHASES = {
 /** Phases that are heard: a screen reader would talk over them. */
 const SOUNDING = new Set(["hearing", "thinking", "speaking"]);
 
+/** Notices that say nothing of a page that is stopped. */
+const OVER_WITH_IT = [
+  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "unplugged", "denied", "busy", "no-microphone",
+];
+
 class Page {
   constructor() {
     this._sound = this._ear = this._talk = null;
@@ -119,7 +124,7 @@ class Page {
   async _stop() {
     const { _talk: talk, _ear: ear, _sound: sound } = this;
     this._talk = this._ear = this._sound = this._starting = null;
-    for (const name of ["lost", "slow", "full", "loading", "restarting", "suspended", "unplugged", "denied", "busy", "no-microphone"]) this._notices.over(name);
+    for (const name of OVER_WITH_IT) this._notices.over(name);
     talk?.end();
     ear?.close();
     this._drawPhase();

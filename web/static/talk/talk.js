@@ -41,6 +41,7 @@ export class Talk extends EventTarget {
     this._owed = false; // one that we asked for has not begun
     this._void = false; // and the words that it was to answer are none
     this._again = false; // and there is more to answer by now
+    this._away = "lost"; // why there is no connection, as far as the server has said
     this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
     this._listen();
   }
@@ -179,7 +180,8 @@ export class Talk extends EventTarget {
     // What was stopped while there was no connection, or just before, the server may not know; nothing else is meant.
     if (resumed && this._silenced) this.wire.send({ type: "response.cancel", response_id: this._silenced });
     this._session(session);
-    for (const name of ["lost", "full", "loading", "restarting", "token"]) this._tell("well", name);
+    this._away = "lost";
+    for (const name of [...AWAY, "token"]) this._tell("well", name);
   }
 
   _session(session) {
@@ -278,7 +280,11 @@ export class Talk extends EventTarget {
 
   _lost({ trouble, said }) {
     this._ready = false;
-    this._tell("trouble", { name: trouble, said });
+    if (trouble !== "lost" || this._away === "lost") { // what it said itself is not taken back by its silence
+      for (const name of AWAY) if (name !== trouble) this._tell("well", name);
+      this._tell("trouble", { name: trouble, said });
+      this._away = trouble;
+    }
     this._tell("phase");
   }
 
@@ -292,6 +298,9 @@ export class Talk extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
+
+/** Why there is no connection for now: one of them at a time. */
+const AWAY = ["lost", "full", "loading", "restarting"];
 
 /** What was held to be a turn holds no words. */
 const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
