@@ -510,6 +510,21 @@ def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page,
     assert page.locator(".notice.note").count() == 0
 
 
+def test_what_could_not_be_asked_for_is_not_waited_for(page: Page, server: Server) -> None:
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    start(page)
+    page.evaluate("""() => {
+        const { wire } = repartee.talk, { send } = wire;
+        wire.send = (event) => (event.type === "response.create" ? !delete wire.send : send.call(wire, event));
+    }""")
+    types(page, "first")
+    page.wait_for_selector(".item.user")
+    assert page.get_attribute("body", "data-phase") == "listening"
+    types(page, "second")
+    reach(page, "speaking")
+    assert server.of("response.cancel") == []
+
+
 def test_a_reply_that_was_owed_on_a_lost_connection_keeps_nobody_waiting(page: Page, server: Server) -> None:
     server.script.thinks_s = 60
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks

@@ -134,15 +134,13 @@ export class Talk extends EventTarget {
 
   /** A reply, to all that was said. Behind one that is owed it would be refused: once that begins, it is asked for. */
   _ask() {
-    this._awaited = true;
     if (this._owed) {
-      this._again = true;
+      this._awaited = this._again = true;
       return;
     }
     this.turns.asked();
     this._owesNothing();
-    this._owed = true;
-    this.wire.send({ type: "response.create" });
+    this._awaited = this._owed = this.wire.send({ type: "response.create" }); // what did not go out is not waited for
     this._tell("phase");
   }
 
