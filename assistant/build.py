@@ -19,6 +19,7 @@ from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
 from assistant.local_zone import LOCAL
+from assistant.models.needs import is_piper_voice
 from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
@@ -124,13 +125,14 @@ def piper(settings: Settings, place: Path) -> Voice:
 
 
 def espeak(settings: Settings) -> Voice:
-    """The voice that needs no model."""
+    """The voice that needs no model; the language's own where `tts.voice` names the one of Piper's it stands in for."""
     from audio.tts.espeak import EspeakVoice
 
     tts = settings.tts
+    stands_in = tts.engine != "espeak-ng" and is_piper_voice(tts.voice)
     return EspeakVoice(
         language=settings.assistant.language,
-        voice=tts.voice or None,
+        voice=None if stands_in else tts.voice or None,
         words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
         target_dbfs=tts.volume_dbfs,
         timeout_s=tts.timeout_s,

@@ -71,8 +71,7 @@ def transcriber(settings: Settings, name: str) -> Transcriber:
 def voice(settings: Settings, name: str) -> Voice:
     """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
     if name == "espeak-ng":
-        named = settings.tts.voice
-        return espeak(replace(settings, tts=replace(settings.tts, voice="" if is_piper_voice(named) else named)))
+        return espeak(settings)
     need = need_of(settings, name)
     place = None if need is None else at_hand(need)
     if place is None:

@@ -89,6 +89,30 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
     assert "repartee models pull smart-turn" in turn.why
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("voice", "lacks"),
+    [
+        ("en_US-amy-medium", "missing: repartee models pull en_US-amy-medium"),
+        ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
+    ],
+)
+def test_espeak_stands_in_for_a_piper_voice_that_is_configured_and_not_at_hand(
+    voice: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    async def scene(shop: Workshop) -> None:
+        await (await shop._make_voice()).aclose()
+
+    shop = workshop(f"tts.voice={voice}")
+    asyncio.run(scene(shop))
+    assert shop.fallbacks == [f"tts: espeak-ng, in place of piper: {lacks}"]
+    with pytest.raises(EngineLoadError, match="espeak-ng has no voice"):
+        asyncio.run(scene(workshop("tts.engine=espeak-ng", f"tts.voice={voice}")))
+
+
 class _Unfit:
     """A network that can be loaded, and fails when it is asked."""
 
