@@ -19,7 +19,7 @@ from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
 from assistant.local_zone import LOCAL
-from assistant.models.needs import is_piper_voice
+from assistant.models.needs import Need, at_hand, is_path, is_piper_voice, missing
 from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
@@ -70,24 +70,32 @@ def smart_turn(place: Path) -> "SmartTurnDesk":
     return SmartTurnDesk(place)
 
 
+def place_of(need: Need) -> Path:
+    """Where a model for speech lies. Raises EngineLoadError where it is not at hand, or does not know the language."""
+    place, what = at_hand(need), "Piper voice" if need.kind == "piper" else "Whisper model"
+    if place is None:
+        raise EngineLoadError(f"the {what} {need.unfit or f'is not at hand ({missing(need)})'}.")
+    return place
+
+
 # ---- speech to text ----
 
 
-def whisper(settings: Settings) -> "SharedWhisper":
-    """One model, at which every conversation has a seat of its own."""
+def whisper(settings: Settings, place: Path) -> "SharedWhisper":
+    """The model that lies there, at which every conversation has a seat of its own."""
     from audio.stt.whisper_shared import SharedWhisper
 
     # After twice the time that words are waited for, nobody has any use for a decode.
-    return SharedWhisper(whisper_settings(settings), hang_s=2 * settings.stt.timeout_s)
+    return SharedWhisper(whisper_settings(settings, place), hang_s=2 * settings.stt.timeout_s)
 
 
-def whisper_settings(settings: Settings) -> "WhisperSettings":
-    """Which model, and how it decodes."""
+def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
+    """Of the model that lies there, and how it decodes."""
     from audio.stt.whisper_model import WhisperSettings
 
     stt = settings.stt
     return WhisperSettings(
-        stt.model,
+        place,
         language=settings.assistant.language,
         device=stt.device,
         compute_type=stt.compute_type,
@@ -95,6 +103,7 @@ def whisper_settings(settings: Settings) -> "WhisperSettings":
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
+        name="" if is_path(stt.model) else stt.model,
     )
 
 

@@ -7,15 +7,15 @@ of each stage, or none at all if one of them is missing. Who looks for what work
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
-from assistant.build import espeak, piper, sphinx, whisper_settings
+from assistant.build import espeak, piper, place_of, sphinx, whisper_settings
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.endpoint_kinds import model_of
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
-from audio.errors import EngineLoadError
 from audio.stt import Transcriber
 from audio.tts import Voice
 from llm.chat import ChatModel
@@ -57,7 +57,7 @@ def lacking(settings: Settings, engine: str) -> str:
 
 
 def transcriber(settings: Settings, name: str) -> Transcriber:
-    """A recognizer, not loaded yet."""
+    """A recognizer, not loaded yet. Raises EngineLoadError where Whisper's model is not at hand."""
     # Imported on use: each costs 50-200 ms.
     if name == "pocketsphinx":
         from assistant.skills.skills import understood_sentences  # noqa: PLC0415
@@ -65,18 +65,20 @@ def transcriber(settings: Settings, name: str) -> Transcriber:
         return sphinx(settings, understood_sentences() if settings.skills.enabled else ())
     from audio.stt.whisper import WhisperTranscriber  # noqa: PLC0415
 
-    return WhisperTranscriber(whisper_settings(settings))
+    return WhisperTranscriber(whisper_settings(settings, _place_of(settings, name)))
 
 
 def voice(settings: Settings, name: str) -> Voice:
     """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
     if name == "espeak-ng":
         return espeak(settings)
-    need = need_of(settings, name)
-    place = None if need is None else at_hand(need)
-    if place is None:
-        raise EngineLoadError(f"the Piper voice is not at hand ({lacking(settings, name)}).")
-    return piper(settings, place)
+    return piper(settings, _place_of(settings, name))
+
+
+def _place_of(settings: Settings, engine: str) -> Path:
+    need = need_of(settings, engine)
+    assert need is not None, "it has a kind of models"
+    return place_of(need)
 
 
 def skills(settings: Settings) -> ChatModel:

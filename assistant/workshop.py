@@ -228,9 +228,8 @@ class Workshop:
         """A conversation's own seat at the model of all."""
         if self._shared_whisper is None:
             need = self._need("whisper")
-            if need is not None and need.unfit:
-                raise EngineLoadError(f"The Whisper model {need.unfit}.")
-            self._shared_whisper = build.whisper(self.settings)
+            assert need is not None, "who wants Whisper names a model"
+            self._shared_whisper = build.whisper(self.settings, build.place_of(need))
         shared = self._shared_whisper
         if not shared.works:
             began_s = _now_s()
@@ -268,13 +267,9 @@ class Workshop:
 
     async def _piper(self, why: str) -> Voice:
         need = self._need("piper")
-        if need is None:
-            raise EngineLoadError(f"{self._missing('piper')}: set tts.voice to a voice, or tts.engine to espeak-ng.")
-        place = at_hand(need)
-        if place is None:
-            raise EngineLoadError(f"the Piper voice {need.name} is not at hand ({missing(need)}).")
+        assert need is not None, "who wants Piper needs a voice, if only one that is yet to be named"
         began_s = _now_s()
-        voice = build.piper(self.settings, place)
+        voice = build.piper(self.settings, build.place_of(need))
         await self._timed(voice.name, voice.load())
         self._note("tts", voice.name, voice.detail, why, began_s)
         return voice

@@ -76,7 +76,7 @@ async def converse(seat: WhisperSeat, heard: Heard, chance: random.Random, until
 
 async def crowd(model: Path, workers: int, conversations: int, heard: Heard, options: argparse.Namespace) -> None:
     """So many conversations at once on one model."""
-    settings = WhisperSettings(str(model), device="cpu", cpu_threads=options.threads, workers=workers)
+    settings = WhisperSettings(model, device="cpu", cpu_threads=options.threads, workers=workers)
     shared = SharedWhisper(settings)
     await shared.load()
     until_s = asyncio.get_running_loop().time() + options.seconds

@@ -95,8 +95,20 @@ def _whisper(name: str, size_mb: float, *, repository: str = "", files: str = "v
     )
 
 
-_MORE_WHISPER = frozenset("medium.en medium large-v1 large-v2 large-v3".split())
-_DISTILLED = frozenset("distil-small.en distil-medium.en distil-large-v2 distil-large-v3".split())
+_MORE_WHISPER: Mapping[str, str] = MappingProxyType(
+    {
+        **{name: f"Systran/faster-whisper-{name}" for name in "medium.en medium large-v1 large-v2 large-v3".split()},
+        "large": "Systran/faster-whisper-large-v3",
+        "turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+        **{
+            f"distil-{name}": f"Systran/faster-distil-whisper-{name}"
+            for name in "small.en medium.en large-v2 large-v3".split()
+        },
+        "distil-large-v3.5": "distil-whisper/distil-large-v3.5-ct2",
+    }
+)
+"""The repositories of faster-whisper's other names."""
+
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -107,13 +119,8 @@ def is_hub_name(name: str) -> bool:
 
 def _other_whisper(name: str) -> Model | None:
     """A Whisper model for CTranslate2 that the catalogue lacks: of faster-whisper's own names, or owner/name."""
-    if name in _MORE_WHISPER:
-        repository = f"Systran/faster-whisper-{name}"
-    elif name in _DISTILLED:
-        repository = f"Systran/faster-distil-whisper-{name.removeprefix('distil-')}"
-    elif is_hub_name(name):
-        repository = name
-    else:
+    repository = _MORE_WHISPER.get(name) or (name if is_hub_name(name) else "")
+    if not repository:
         return None
     files = (
         *(HubFile(path) for path in ("config.json", "tokenizer.json")),

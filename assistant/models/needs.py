@@ -18,6 +18,8 @@ from assistant.models.catalogue import (
 )
 
 _OF_A_WHISPER_FOLDER = ("config.json", "tokenizer.json", "model.bin")
+_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+"""CTranslate2 reads either: which there is differs from one conversion to the next."""
 
 
 class ModelError(Exception):
@@ -117,7 +119,8 @@ def at_hand(need: Need) -> Path | None:
 def installed(model: Model) -> Path | None:
     """Where a model of the catalogue lies on this machine, complete; None if it does not. As `at_hand`."""
     if model.kind == "whisper":
-        return next((folder for folder in _snapshots(model) if _is_complete(model, folder)), None)
+        folders = (folder for folder in _snapshots(model) if _is_complete(model, folder))
+        return next((folder for folder in folders if not _lacking(folder, model.kind)), None)
     folder = folder_of(model.kind)
     return folder / model.files[-1].name if _is_complete(model, folder) else None
 
@@ -245,6 +248,9 @@ def _wrong_with(path: Path, kind: Kind) -> str:
 def _lacking(path: Path, kind: Kind) -> str:
     """The file that a path lacks to be a model of a kind; "" if none."""
     if kind == "whisper":
-        return next((name for name in _OF_A_WHISPER_FOLDER if not _is_whole(path / name, None)), "")
+        lacking = [name for name in _OF_A_WHISPER_FOLDER if not _is_whole(path / name, None)]
+        if not any(_is_whole(path / name, None) for name in _VOCABULARIES):
+            lacking.append("vocabulary.json")
+        return lacking[0] if lacking else ""
     wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
     return next((file.name for file in wanted if not _is_whole(file, None)), "")

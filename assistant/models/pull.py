@@ -102,6 +102,8 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
         raise HubError("HF_HUB_OFFLINE is set", "unset it")
     with hub_client() as client:
         wanted = offers(client, hub_address(), model)
+        if model.kind == "whisper" and not any(offer.file.name.startswith("vocabulary.") for offer in wanted):
+            raise HubError(f"{model.repository} has no vocabulary", "take a model that is converted for CTranslate2")
         with _progress(console) as progress:
             task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
             for offer in wanted:

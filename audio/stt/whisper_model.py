@@ -6,6 +6,7 @@ much as there is sound (docs/stt.md). Everything here blocks: it runs in a `Whis
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy.typing as npt
 
 from audio.errors import EngineLoadError
 from audio.stt.whisper_doubts import Evidence, doubt, invented, without_loop
-from audio.stt.whisper_files import find_model
 from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
@@ -49,7 +49,8 @@ class WhisperSettings:
     """What to load and how to decode.
 
     Attributes:
-        model: A folder, or a name (tiny, base.en, owner/name) in the local Hugging Face cache.
+        folder: Where the model lies.
+        name: Under which it was pulled (base.en); empty: its folder is the person's own.
         language: As "en" or "en-US"; None: each conversation's is detected once, on its first segment with enough
             speech.
         device: "auto": CUDA where there is one.
@@ -62,7 +63,7 @@ class WhisperSettings:
         workers: Decodes at once, on a CPU; they share the weights and the threads. CUDA has one.
     """
 
-    model: str
+    folder: Path
     language: str | None = "en"
     device: Device = "auto"
     compute_type: str = "auto"
@@ -71,6 +72,17 @@ class WhisperSettings:
     hot_words: str = ""
     initial_prompt: str = ""
     workers: int = 1
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The model, for people."""
+        return self.name or str(self.folder)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a model that is damaged."""
+        return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property
     def spoken(self) -> str | None:
@@ -107,7 +119,8 @@ class LoadedWhisper:
 
     def __init__(self, settings: WhisperSettings) -> None:
         """Load it and decode once, so that the first segment is as fast as the tenth. Raises EngineLoadError."""
-        folder = find_model(settings.model)
+        if lacking := _lacking(settings.folder):
+            raise EngineLoadError(f"The Whisper model in {settings.folder} lacks {lacking}: {settings.remedy}.")
         import ctranslate2  # noqa: PLC0415 - on use: 189 ms with faster_whisper
         from faster_whisper import WhisperModel  # noqa: PLC0415 - as above
         from faster_whisper.tokenizer import Tokenizer  # noqa: PLC0415 - as above
@@ -120,7 +133,7 @@ class LoadedWhisper:
         self.workers = 1 if self.device == "cuda" else min(settings.workers, settings.cpu_threads)
         try:
             self._model = WhisperModel(
-                str(folder),
+                str(settings.folder),
                 device=self.device,
                 compute_type=self.compute_type,
                 cpu_threads=settings.cpu_threads // self.workers,
@@ -135,8 +148,8 @@ class LoadedWhisper:
             raise
         except Exception as error:  # of a damaged tokenizer.json there comes nothing more special
             raise EngineLoadError(
-                f"The Whisper model in {folder} could not be loaded on {self.device} ({error}): "
-                f'remove it and pull it again, or set another device ("cpu", "cuda") or compute type.'
+                f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
+                f'{settings.remedy}, or set another device ("cpu", "cuda") or compute type.'
             ) from error
 
     def decode(
@@ -240,9 +253,24 @@ class LoadedWhisper:
         if language is not None and language not in model.supported_languages:
             known = "more than 90 languages" if self.multilingual else "English only"
             raise EngineLoadError(
-                f"The Whisper model {self._settings.model} knows {known}, not {language!r}: "
+                f"The Whisper model {self._settings.called} knows {known}, not {language!r}: "
                 "set another assistant.language, or a model whose name does not end in .en."
             )
+
+
+def _lacking(folder: Path) -> str:
+    """The files that a model's folder lacks; without tokenizer.json faster-whisper would fetch one from the network."""
+    lacking = [name for name in ("model.bin", "config.json", "tokenizer.json") if not _is_whole(folder / name)]
+    if not any(_is_whole(folder / name) for name in ("vocabulary.json", "vocabulary.txt")):
+        lacking.append("vocabulary.json")
+    return ", ".join(lacking)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:  # it may not be looked at
+        return False
 
 
 def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:

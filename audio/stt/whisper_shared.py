@@ -59,11 +59,11 @@ class SharedWhisper:
         """Model, device, threads, compute type and window; while there is no model only that it is not loaded."""
         settings, model = self.settings, self._desk.model
         if model is None:
-            return f"{NAME} {settings.model}, not loaded"
+            return f"{NAME} {settings.called}, not loaded"
         on = "CUDA" if model.device == "cuda" else f"CPU, {settings.cpu_threads} threads"
         if model.workers > 1:
             on += f", {model.workers} decodes at once"
-        return f"{NAME} {settings.model}, {model.compute_type} on {on}, {settings.encoder_window} window"
+        return f"{NAME} {settings.called}, {model.compute_type} on {on}, {settings.encoder_window} window"
 
     @property
     def works(self) -> bool:
@@ -135,7 +135,7 @@ class SharedWhisper:
             self._desk.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
 
     def _too_slow(self, loading: _Loading) -> None:
-        reason = f"{NAME} {self.settings.model} did not load within {LOAD_LIMIT_S:g} s: try a smaller model."
+        reason = f"{NAME} {self.settings.called} did not load within {LOAD_LIMIT_S:g} s: try a smaller model."
         self._not_loaded(loading, EngineLoadError(reason))
 
 

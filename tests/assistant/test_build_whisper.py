@@ -1,6 +1,8 @@
 """The model of faster-whisper is loaded once, for all conversations."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +12,7 @@ from synthetic_whisper import loud, scripted_whisper, seconds_of
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import ComputeType
+from assistant.engine_table import transcriber
 from assistant.engines import Engines
 from assistant.workshop import Workshop, close_engine
 from audio.errors import EngineLoadError
@@ -63,3 +66,53 @@ def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: 
         assert len(loadings) == 1
 
     asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_the_model_that_is_at_hand_is_the_one_that_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetched by commit, as other programs do; beside a folder that is called like it."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.chdir(tmp_path)
+    write_nothing(tmp_path / "base.en")
+    scripted_whisper(tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c", WORDS)
+    # As the hub has it, where CTranslate2 converts it to a .json.
+    vocabulary = tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "vocabulary.json"
+    vocabulary.with_suffix(".txt").write_text("\n".join(json.loads(vocabulary.read_text(encoding="utf-8"))))
+    vocabulary.unlink()
+
+    async def scene() -> None:
+        workshop = Workshop(load_settings(None, {}, ["stt.device=cpu", "tts.engine=espeak-ng"]).settings, {})
+        engines = await workshop.engines()
+        assert await heard(engines, 2) == "what time"
+        (chosen,) = (chosen for chosen in workshop.chosen if chosen.stage == "stt")
+        assert (chosen.why, chosen.fallback) == ("auto: its model is at hand", False)
+        assert chosen.detail.startswith("faster-whisper base.en, ")
+        await workshop.aclose(pytest.fail)
+
+    asyncio.run(scene())
+
+
+def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write_nothing(tmp_path / "base.en")
+
+    def refused(model: str) -> str:
+        settings = load_settings(None, {}, ["stt.engine=faster-whisper", f"stt.model={model}"]).settings
+        with pytest.raises(EngineLoadError) as why:
+            asyncio.run(Workshop(settings, {})._transcriber())
+        with pytest.raises(EngineLoadError, match=re.escape(str(why.value))):
+            transcriber(settings, "faster-whisper")
+        return str(why.value)
+
+    assert refused("base.en") == "the Whisper model is not at hand (missing: repartee models pull base.en)."
+    assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
+    assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
+
+
+def write_nothing(folder: Path) -> None:
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin"):
+        (folder / name).write_text("" if name == "model.bin" else "{}")

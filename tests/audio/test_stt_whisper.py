@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forbidden_folder import forbid
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
@@ -89,7 +90,7 @@ def run(transcriber: WhisperTranscriber, scene: Callable[[WhisperTranscriber], o
 
 
 def engine(path: Path, **settings: object) -> WhisperTranscriber:
-    whole = WhisperSettings(str(path), device="cpu", **settings)  # type: ignore[arg-type]  # any of its fields
+    whole = WhisperSettings(path, device="cpu", **settings)  # type: ignore[arg-type]  # any of its fields
     return WhisperTranscriber(whole)
 
 
@@ -394,23 +395,24 @@ def load_error(transcriber: WhisperTranscriber) -> str:
     return str(error.value)
 
 
-def test_missing_models_are_named_with_the_remedy(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no Whisper model at" in load_error(engine(tmp_path / "nothing"))
-    assert "base.en" in load_error(WhisperTranscriber(WhisperSettings("bose")))
-    cache = tmp_path / "hub"
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    assert "`repartee models pull tiny`" in load_error(WhisperTranscriber(WhisperSettings("tiny")))
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
+)
+def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
+    """Without tokenizer.json faster-whisper would fetch one."""
     lacking = tmp_path / "lacking"
     shutil.copytree(model, lacking, copy_function=os.link)
-    (lacking / "tokenizer.json").unlink()
-    assert "lacks tokenizer.json" in load_error(engine(lacking))
+    for file in ("tokenizer.json", "vocabulary.json"):
+        (lacking / file).unlink()
+    (lacking / "vocabulary.txt").touch()
+    text = f"The Whisper model in {lacking} lacks tokenizer.json, vocabulary.json: {remedy}."
+    assert load_error(engine(lacking, name=name)) == text
 
 
-@pytest.mark.parametrize(("name", "why"), [("~nobody-of-this-name/base.en", "home directory"), ("x" * 300, "too long")])
-def test_a_model_that_no_file_can_be_is_said(name: str, why: str) -> None:
-    text = load_error(WhisperTranscriber(WhisperSettings(name)))
-    assert why in text
-    assert text.endswith("correct stt.model.")
+def test_a_model_that_may_not_be_looked_at_lacks_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid(tmp_path, monkeypatch)
+    assert "lacks model.bin, config.json" in load_error(engine(tmp_path / "model"))
 
 
 def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
@@ -419,7 +421,8 @@ def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
     (broken / "tokenizer.json").write_text('{"model": ')
-    assert "remove it and pull it again" in load_error(engine(broken))
+    assert "convert or copy it again, or correct stt.model, or set another device" in load_error(engine(broken))
+    assert "remove it and pull it again, or set another device" in load_error(engine(broken, name="tiny"))
     shutil.copy(model / "tokenizer.json", broken)
     (broken / "model.bin").write_bytes(b"nothing")
     assert "could not be loaded on cpu" in load_error(engine(broken))

@@ -135,7 +135,7 @@ def play(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> None:
 
 
 def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_s: float = 10.0) -> SharedWhisper:
-    return SharedWhisper(WhisperSettings(str(model), language, "cpu", workers=workers), hang_s=hang_s)
+    return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers), hang_s=hang_s)
 
 
 @pytest.mark.parametrize("people", [2, 8])
@@ -759,7 +759,7 @@ def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
     ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
 )
 def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> None:
-    shared = SharedWhisper(WhisperSettings(str(model), device="cpu", cpu_threads=threads, workers=2))
+    shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
 
     async def scene() -> None:
         assert shown in shared.detail

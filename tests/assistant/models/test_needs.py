@@ -63,7 +63,10 @@ def needs_of(
 def test_whisper_models_lie_where_faster_whisper_looks_for_them() -> None:
     ours = {name: model.repository for name, model in MODELS.items() if model.kind == "whisper"}
     assert set(ours) == {"tiny", "tiny.en", "base", "base.en", "small", "small.en", "large-v3-turbo"}
-    assert ours == {name: faster_whisper.utils._MODELS[name] for name in ours}
+    theirs = faster_whisper.utils._MODELS
+    assert ours == {name: theirs[name] for name in ours}
+    others = {name: named(name) for name in theirs}
+    assert {name: model.repository for name, model in others.items() if model is not None} == theirs
 
 
 def test_every_model_is_described_whole() -> None:
@@ -185,6 +188,17 @@ def test_a_model_that_lacks_a_file_is_not_at_hand(home: Path, lacking: str) -> N
     assert at_hand(Need("base.en", "whisper", "")) is None
 
 
+@pytest.mark.parametrize("vocabulary", ["vocabulary.json", "vocabulary.txt"])
+def test_a_model_that_the_catalogue_lacks_needs_one_vocabulary(home: Path, vocabulary: str) -> None:
+    folder = home / "hf/hub/models--mine--base/snapshots/x"
+    write(folder, "config.json", "tokenizer.json", "model.bin")
+    assert at_hand(Need("mine/base", "whisper", "")) is None
+    (folder / vocabulary).touch()
+    assert at_hand(Need("mine/base", "whisper", "")) is None
+    write(folder, vocabulary)
+    assert at_hand(Need("mine/base", "whisper", "")) == folder
+
+
 def test_an_empty_file_or_a_dangling_link_is_no_file(home: Path) -> None:
     snapshot = cache(home, "a" * 40, *WHISPER_FILES)
     (snapshot / "model.bin").write_bytes(b"")
@@ -225,7 +239,7 @@ def test_a_file_of_another_size_is_not_the_one_that_is_known(home: Path) -> None
 
 
 def test_a_path_stands_for_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write(home / "mine", "config.json", "tokenizer.json", "model.bin")
+    folder = write(home / "mine", *WHISPER_FILES)
     voice = write(home / "mine", "eva.onnx", "eva.onnx.json") / "eva.onnx"
     monkeypatch.setenv("HOME", str(home))
     assert at_hand(Need(str(folder), "whisper", "")) == folder
@@ -236,10 +250,10 @@ def test_a_path_stands_for_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_folder_comes_before_a_repository_of_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need = Need("mine/base", "whisper", "speech to text", "stt.model")
     assert missing(need) == "missing: repartee models pull mine/base"
-    snapshot = write(home / "hf/hub/models--mine--base/snapshots/x", "config.json", "tokenizer.json", "model.bin")
+    snapshot = write(home / "hf/hub/models--mine--base/snapshots/x", *WHISPER_FILES)
     assert at_hand(need) == snapshot
     monkeypatch.chdir(home)
-    write(home / "mine" / "base", "config.json", "tokenizer.json", "model.bin")
+    write(home / "mine" / "base", *WHISPER_FILES)
     assert at_hand(need) == Path("mine/base")
 
 
@@ -247,6 +261,10 @@ def test_what_a_path_lacks_is_named(home: Path) -> None:
     folder = write(home / "mine", "config.json", "tokenizer.json", "eva.onnx")
     assert missing(Need(str(folder), "whisper", "", "stt.model")) == (
         f"missing: {folder} lacks model.bin; correct stt.model"
+    )
+    write(folder, "model.bin")
+    assert missing(Need(str(folder), "whisper", "", "stt.model")) == (
+        f"missing: {folder} lacks vocabulary.json; correct stt.model"
     )
     voice = folder / "eva.onnx"
     assert missing(Need(str(voice), "piper", "", "tts.voice")) == (

@@ -364,6 +364,12 @@ def test_a_file_that_the_hub_lacks_is_named_before_anything_is_fetched(hub: Hub,
     assert files_under(home / "hf") == []
 
 
+def test_a_model_of_whisper_that_is_none_for_ctranslate2_is_not_fetched(hub: Hub, home: Path) -> None:
+    hub.files = {f"owner/whisper/{path}": data for path, data in WHISPER.items() if path != "vocabulary.txt"}
+    assert "owner/whisper has no vocabulary; take a model that is converted for CTranslate2" in refused("owner/whisper")
+    assert files_under(home / "hf") == []
+
+
 def test_a_hub_in_trouble_is_named(hub: Hub) -> None:
     hub.status = 503
     assert "answers with status 503; pull it again later" in refused("tiny.en")
