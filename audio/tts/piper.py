@@ -194,7 +194,16 @@ class PiperTts:
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[Sound]:
             for phonemes in model.phonemes(reference):
-                yield model.sentence(phonemes, switch).sound
+                try:
+                    yield model.sentence(phonemes, switch).sound
+                except TtsError as failure:
+                    if failure.__cause__ is None:
+                        raise
+                    why = " ".join(str(failure.__cause__).split())
+                    raise TtsError(
+                        f"it fails at its first words ({why}): fetch both of its files again, or set tts.voice to "
+                        "another one"
+                    ) from failure
 
         async with aclosing(self._results(_Job(thread, work), _LOAD_TIMEOUT_S)) as results:
             heard = np.concatenate([np.zeros(0, np.float32), *[sound async for sound in results]])

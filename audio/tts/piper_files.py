@@ -7,9 +7,13 @@ from pathlib import Path
 from piper import PhonemeType, PiperConfig
 
 from audio.errors import EngineLoadError
+from audio.tts.piper_words import is_heard
 
 _FRAME_SIGNS = ("^", "_", "$")
 """Begin, padding and end: Piper puts them around and between all phonemes."""
+
+_SCALES = {"noise_scale": (0, 10), "length_scale": (0.1, 10), "noise_w": (0, 10)}
+"""What can be meant by them: voices have 0.667, 1 and 0.8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,23 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
             "set tts.voice to a voice that reads it by espeak"
         )
     missing = [sign for sign in _FRAME_SIGNS if sign not in config.phoneme_id_map]
+    without = [sign for sign, ids in config.phoneme_id_map.items() if not ids]
+    if without:
+        raise EngineLoadError(_wrong(path, f'its phoneme_id_map has no id for "{without[0]}"'))
     highest = max((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
     lowest = min((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
     if missing or lowest < 0 or highest >= config.num_symbols:
         what = f"lacks the sign {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
         raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, its num_symbols is {config.num_symbols}"))
+    if not any(map(is_heard, config.phoneme_id_map)):
+        raise EngineLoadError(_wrong(path, "its phoneme_id_map has no phoneme that is heard"))
     if not 8_000 <= config.sample_rate <= 48_000:
         raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, Piper has 16000 to 48000"))
     if config.num_speakers < 1:
         raise EngineLoadError(_wrong(path, f"its num_speakers is {config.num_speakers}"))
+    if config.num_speakers > 1 and not 0 <= config.default_speaker_id < config.num_speakers:
+        what = f"its default_speaker_id is {config.default_speaker_id}, its num_speakers is {config.num_speakers}"
+        raise EngineLoadError(_wrong(path, what))
     return VoiceFiles(model, spoken, config)
 
 
@@ -97,23 +109,37 @@ def _config(path: Path) -> tuple[PiperConfig, str]:
     try:
         config = PiperConfig.from_dict(raw)
         spoken = str(raw.get("language", {}).get("code") or config.espeak_voice)
-        checked = {
-            "num_symbols": config.num_symbols,
-            "num_speakers": config.num_speakers,
-            "audio.sample_rate": config.sample_rate,
-        }
-        for key, value in checked.items():
-            if type(value) is not int:
-                raise EngineLoadError(_wrong(path, f"its {key} is no whole number"))
-        if not isinstance(config.length_scale, int | float):
-            raise EngineLoadError(_wrong(path, "its inference.length_scale is no number"))
-        if not all(type(index) is int for ids in config.phoneme_id_map.values() for index in ids):
-            raise EngineLoadError(_wrong(path, "its phoneme_id_map is not a list of whole numbers for each phoneme"))
+        _check_kinds(path, config, raw.get("inference", {}))
     except KeyError as missing:
         raise EngineLoadError(_wrong(path, f"it has no {missing.args[0]}")) from missing
     except (TypeError, ValueError, AttributeError) as broken:
         raise EngineLoadError(_wrong(path, "it does not have the form of a voice's json")) from broken
     return config, spoken
+
+
+def _check_kinds(path: Path, config: PiperConfig, scales: dict[str, object]) -> None:
+    """Refuse values that Piper takes as they come. Raises EngineLoadError; and TypeError, AttributeError."""
+    checked = {
+        "num_symbols": config.num_symbols,
+        "num_speakers": config.num_speakers,
+        "audio.sample_rate": config.sample_rate,
+        "default_speaker_id": config.default_speaker_id if config.num_speakers != 1 else 0,
+        "hop_length": config.hop_length,
+    }
+    for key, value in checked.items():
+        if type(value) is not int:
+            raise EngineLoadError(_wrong(path, f"its {key} is no whole number"))
+    for key, (low, high) in _SCALES.items():
+        scale = scales.get(key, low)
+        if isinstance(scale, bool) or not isinstance(scale, int | float) or not low <= scale <= high:
+            what = f"its inference.{key} is {scale!r}, not a number from {low} to {high}"
+            raise EngineLoadError(_wrong(path, what))
+    if not isinstance(config.espeak_voice, str):
+        raise EngineLoadError(_wrong(path, f"its espeak.voice is {config.espeak_voice!r}, not a text"))
+    if not all(type(number) is int for number in (config.speaker_id_map or {}).values()):
+        raise EngineLoadError(_wrong(path, "its speaker_id_map is not a whole number for each name"))
+    if not all(type(index) is int for ids in config.phoneme_id_map.values() for index in ids):
+        raise EngineLoadError(_wrong(path, "its phoneme_id_map is not a list of whole numbers for each phoneme"))
 
 
 def _wrong(path: Path, what: str) -> str:

@@ -98,6 +98,10 @@ class PiperModel:
         self._session = _Stoppable(session)
         # A stock voice never downloads: its folder only keeps piper from taking the current one.
         self._voice = PiperVoice(session=self._session, config=config, download_dir=files.model.parent)
+        try:
+            self.phonemes("a")
+        except RuntimeError as unknown:
+            raise mismatch(files, f'espeak-ng has no voice "{config.espeak_voice}", its espeak.voice') from unknown
 
     def phonemes(self, text: str) -> list[list[str]]:
         """The sentences of a text without "[[", as phonemes that the voice knows. 0.2 ms a sentence."""

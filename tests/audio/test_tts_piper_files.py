@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnxruntime
 import pytest
 from onnx_graph import OnnxGraph
@@ -129,7 +130,21 @@ class TestJson:
             ),
             (lambda c: c["audio"].update(sample_rate=0), "its sample_rate is 0"),
             (lambda c: c["audio"].update(sample_rate="22050"), "audio.sample_rate is no whole number"),
-            (lambda c: c["inference"].update(length_scale="1"), "inference.length_scale is no number"),
+            (lambda c: c["phoneme_id_map"].update(x=[]), 'its phoneme_id_map has no id for "x"'),
+            (lambda c: c.update(phoneme_id_map={sign: [] for sign in "^_$"}), 'has no id for "^"'),
+            (lambda c: c.update(phoneme_id_map={"^": [1], "_": [0], "$": [2]}), "no phoneme that is heard"),
+            (lambda c: c["inference"].update(length_scale="1"), "inference.length_scale is '1', not a number from 0.1"),
+            (lambda c: c["inference"].update(length_scale=0), "inference.length_scale is 0, not a number from 0.1"),
+            (lambda c: c["inference"].update(length_scale=1000), "inference.length_scale is 1000, not"),
+            (lambda c: c["inference"].update(noise_scale=float("nan")), "inference.noise_scale is nan, not a number"),
+            (lambda c: c["inference"].update(noise_scale=None), "inference.noise_scale is None, not a number"),
+            (lambda c: c["inference"].update(noise_w=True), "inference.noise_w is True, not a number from 0 to 10"),
+            (lambda c: c["espeak"].update(voice=7), "its espeak.voice is 7, not a text"),
+            (lambda c: c["espeak"].update(voice="xx"), 'espeak-ng has no voice "xx", its espeak.voice'),
+            (lambda c: c["espeak"].update(voice=""), 'espeak-ng has no voice "", its espeak.voice'),
+            (lambda c: c.update(speaker_id_map={"a": "b"}), "its speaker_id_map is not a whole number for each name"),
+            (lambda c: c.update(num_speakers=3, default_speaker_id=3), "its default_speaker_id is 3, its num_speakers"),
+            (lambda c: c.update(hop_length="256"), "its hop_length is no whole number"),
             (lambda c: c.update(num_speakers=4), "its num_speakers is 4, the model has only one"),
             (lambda c: c.update(num_speakers=0), "its num_speakers is 0"),
             (lambda c: c.update(phoneme_type="unheard of"), "does not have the form"),
@@ -139,7 +154,9 @@ class TestJson:
     def test_the_json_of_another_voice(
         self, tmp_path: Path, edit: Callable[[dict[str, Any]], object], said: str
     ) -> None:
-        assert said in refusal(PiperTts(change(tone_voice(tmp_path), edit)))
+        text = refusal(PiperTts(change(tone_voice(tmp_path), edit)))
+        assert said in text
+        assert "json does not fit its Piper voice" in text or "pinyin" in text
 
     @pytest.mark.parametrize(("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")])
     def test_speakers_that_the_model_does_not_have(self, tmp_path: Path, speakers: int, said: str) -> None:
@@ -165,6 +182,20 @@ class TestModel:
         graph.output("y", graph.op("Sin", graph.input("x", integer=False, shape=(1,))), (1,))
         graph.write(path)
         assert "no Piper voice (its inputs are x)" in refusal(PiperTts(str(path)))
+
+    def test_a_model_that_loads_and_fails(self, tmp_path: Path) -> None:
+        path = tone_voice(tmp_path)
+        graph = OnnxGraph()
+        ids = graph.input("input", integer=True, shape=(1, "phonemes"))
+        graph.input("input_lengths", integer=True, shape=(1,))
+        graph.input("scales", integer=False, shape=(3,))
+        small = graph.constant(np.zeros((2, 1)))
+        graph.output("output", graph.op("Gather", small, graph.op("Identity", ids)), (1, 1, 1, "samples"))
+        graph.write(path)
+        text = refusal(PiperTts(str(path)))
+        assert "(en_US-tone-low (en_US), speed 1, CPU): it fails at its first words (" in text
+        assert "indices element out of data bounds" in text
+        assert text.endswith("): fetch both of its files again, or set tts.voice to another one")
 
     @pytest.mark.skipif(
         "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="this onnxruntime has CUDA"
