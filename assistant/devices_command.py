@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
-from audio.devices import Device, Direction, list_devices, noun
+from audio.devices import Device, Direction, list_devices, noun, pick
 from audio.noisy_libraries import hushed
 from audio.units import REPLY_RATE_HZ, Pcm
 
@@ -40,7 +40,7 @@ class Wanted:
         output: The loudspeaker.
         meter_s: Show the microphone's level for so long; None: not at all.
         tone: Play two notes.
-        as_json: The list as JSON.
+        as_json: All of it as one JSON object.
     """
 
     input: str = ""
@@ -53,21 +53,24 @@ class Wanted:
 def devices(wanted: Wanted, console: Console) -> int:
     """Do it; the exit status: 1 where there is no device at all.
 
-    Raises DeviceError where the library is missing, or what was asked for cannot be opened.
+    Raises DeviceError where the library is missing, or what was asked for is not there or cannot be opened.
     """
     with hushed():
         found = list_devices()
+        told: dict[str, object] = {"devices": [asdict(device) for device in found]}
+        seen = Console(quiet=True) if wanted.as_json else console
+        show(found, seen)
+        if found and wanted.input:
+            pick(found, wanted.input, "input")
+        if found and wanted.output:
+            pick(found, wanted.output, "output")
+        if found and wanted.meter_s is not None:
+            told["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
+        if found and wanted.tone:
+            told["tone"] = asyncio.run(_play_tone(wanted.output, seen))
         if wanted.as_json:
-            console.print_json(json.dumps({"devices": [asdict(device) for device in found]}))
-        else:
-            show(found, console)
-        if not found:
-            return 1
-        if wanted.meter_s is not None:
-            asyncio.run(_meter(wanted.input, wanted.meter_s, console))
-        if wanted.tone:
-            asyncio.run(_play_tone(wanted.output, console))
-    return 0
+            console.print_json(json.dumps(told))
+    return 0 if found else 1
 
 
 def show(found: Sequence[Device], console: Console) -> None:
@@ -104,11 +107,12 @@ def _table(found: Sequence[Device], direction: Direction) -> Table:
     return table
 
 
-async def _meter(wanted: str, seconds: float, console: Console) -> None:
-    """The level, for so long."""
-    microphone = CardMicrophone(wanted, report=console.print)
+async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
+    """Show the level for so long, and the verdict; for programs what was found."""
+    troubles = _Troubles(console)
+    microphone = CardMicrophone(wanted, report=troubles.tell)
     loop = asyncio.get_running_loop()
-    loudest_dbfs, until_s, shown_s = -math.inf, loop.time() + seconds, 0.0
+    loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
     with Live(console=console, auto_refresh=False, transient=True) as live:
         async with aclosing(microphone.frames()) as frames:
             async for _ in frames:
@@ -119,9 +123,17 @@ async def _meter(wanted: str, seconds: float, console: Console) -> None:
                     continue
                 shown_s = now_s
                 loudest_dbfs = max(loudest_dbfs, microphone.level_dbfs)
-                opened = "" if microphone.opened is None else microphone.opened.device
+                opened = opened if microphone.opened is None else microphone.opened.device
                 live.update(Text(f"{meter(microphone.level_dbfs)}  {opened}"), refresh=True)
-    console.print(verdict(loudest_dbfs, microphone.overflows), soft_wrap=True)
+    said = verdict(loudest_dbfs, microphone.overflows)
+    console.print(said, soft_wrap=True)
+    return {
+        "device": opened,
+        "loudest_dbfs": None if loudest_dbfs == -math.inf else round(loudest_dbfs, 1),
+        "overflows": microphone.overflows,
+        "verdict": said,
+        "troubles": troubles.told,
+    }
 
 
 def meter(level_dbfs: float) -> str:
@@ -144,9 +156,10 @@ def verdict(loudest_dbfs: float, overflows: int) -> str:
     return f"Loudest: {loudest_dbfs:.0f} dBFS. That is fine.{lost}"
 
 
-async def _play_tone(wanted: str, console: Console) -> None:
-    """Two notes, to the last sample."""
-    speaker = CardSpeaker(wanted, report=console.print)
+async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
+    """Two notes, to the last sample, and on what they were played; for programs likewise."""
+    troubles = _Troubles(console)
+    speaker = CardSpeaker(wanted, report=troubles.tell)
     ended = asyncio.Event()
 
     def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
@@ -164,12 +177,30 @@ async def _play_tone(wanted: str, console: Console) -> None:
             opened = speaker.opened
             await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)
         card.cancel()
+    said = "The loudspeaker went before they were played."
     if opened is not None:
-        console.print(
+        said = (
             f'Two notes were played on "{opened.device}" ({opened.host_api}, {opened.rate_hz} Hz, '
-            f"{speaker.latency_s * 1000:.0f} ms). If you heard none: its level is down, or it is another one.",
-            soft_wrap=True,
+            f"{speaker.latency_s * 1000:.0f} ms). If you heard none: its level is down, or it is another one."
         )
+    console.print(said, soft_wrap=True)
+    return {
+        "device": "" if opened is None else opened.device,
+        "verdict": said,
+        "troubles": troubles.told,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Troubles:
+    """What a card reports, shown and kept."""
+
+    console: Console
+    told: list[str] = field(default_factory=list)
+
+    def tell(self, what: str) -> None:
+        self.console.print(what)
+        self.told.append(what)
 
 
 def tone() -> Pcm:

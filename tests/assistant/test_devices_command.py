@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from virtual_card import MICROPHONE, SPEAKER, Recorder, found_at, noise, virtual
 from assistant import devices_command
 from assistant.devices_command import Wanted, devices, meter, tone, verdict
 from audio.devices import Device
+from audio.errors import DeviceError
 
 DESK = (
     Device(0, "desk [usb]", "ALSA", 1, 0, 16_000, 0.02, 0.0, default_input=True, default_output=False),
@@ -53,7 +55,24 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0
     listed = json.loads(text)["devices"]
     assert [entry["name"] for entry in listed] == ["desk [usb]", "speakers"]
-    assert run(monkeypatch, (), Wanted(as_json=True))[0] == 1
+    assert run(monkeypatch, (), Wanted(as_json=True, meter_s=1.0, tone=True)) == (1, '{\n  "devices": []\n}\n')
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        (Wanted(input="zzz"), 'no microphone is called "zzz"; there are'),
+        (Wanted(output="zzz"), 'no loudspeaker is called "zzz"; there are'),
+        (Wanted(output="desk"), 'no loudspeaker is called "desk"; there are'),
+    ],
+)
+def test_a_device_that_is_not_there_is_named_whatever_it_was_wanted_for(
+    monkeypatch: pytest.MonkeyPatch, wanted: Wanted, says: str, *, as_json: bool
+) -> None:
+    with pytest.raises(DeviceError, match=says):
+        run(monkeypatch, DESK, replace(wanted, as_json=as_json))
+    assert run(monkeypatch, DESK, Wanted(input="desk", output="1"))[0] == 0
 
 
 def test_the_meter() -> None:
@@ -96,6 +115,16 @@ def test_on_a_card(tmp_path: Path) -> None:
         speaking.terminate()
         speaking.wait()
         assert "That is fine" in metered.stdout
+        told = json.loads(repartee("--json", "--meter", "1", "--input", MICROPHONE, "--tone").stdout)
+        assert MICROPHONE in [device["name"] for device in told["devices"]]
+        assert told["meter"] == {
+            "device": MICROPHONE,
+            "loudest_dbfs": -120.0,
+            "overflows": 0,
+            "verdict": "Nothing was heard: the microphone is muted, or it is another one.",
+            "troubles": [],
+        }
+        assert told["tone"]["verdict"].startswith("Two notes were played on")
         unknown = repartee("--meter", "1", "--input", "moon")
         assert unknown.returncode == 2
         assert unknown.stderr.startswith('repartee: no microphone is called "moon"; there are')
