@@ -24,7 +24,6 @@ from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
-from audio.stt import Transcriber
 from audio.tts import Voice
 from audio.vad import Vad
 from llm.chat import ChatModel
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.span_export import SpanExport
     from audio.endpointing.smart_turn_desk import SmartTurnDesk
+    from audio.stt.pocketsphinx import PocketsphinxTranscriber
     from audio.stt.whisper_model import WhisperSettings
     from audio.stt.whisper_shared import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
@@ -107,7 +107,7 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
     )
 
 
-def sphinx(settings: Settings, sentences: Sequence[str]) -> Transcriber:
+def sphinx(settings: Settings, sentences: Sequence[str]) -> "PocketsphinxTranscriber":
     """A recognizer that knows these sentences, whole, better than others."""
     from audio.stt.pocketsphinx import PocketsphinxTranscriber
 

@@ -85,9 +85,14 @@ class Workshop:
         skills = build.skills()
         await self._timed("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         self._sentences = build.skill_sentences() if self.settings.skills.enabled else ()
-        if self.talks and self.settings.talk.mode == "wake":
+        if self._is_called:
             self._sentences = with_phrase(self._sentences, self.settings.talk.wake_phrase)
         return skills
+
+    @property
+    def _is_called(self) -> bool:
+        """Whether only who says the wake phrase is answered."""
+        return self.talks and self.settings.talk.mode == "wake"
 
     async def _open(self, skills: "Skills") -> None:
         """Load the rest of what is shared."""
@@ -242,7 +247,14 @@ class Workshop:
         transcriber = build.sphinx(self.settings, self._sentences)
         await self._timed(transcriber.name, transcriber.load())
         why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
-        self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking))
+        called = self.settings.talk.wake_phrase.lower().split() if self._is_called else ()
+        deaf_to = [f'"{word}"' for word in called if word in transcriber.unknown]
+        if deaf_to:
+            why += (
+                f"; its dictionary lacks {', '.join(deaf_to)} of talk.wake_phrase, so that it cannot be called by it: "
+            )
+            why += "choose other words, as hey computer"
+        self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or deaf_to))
         return transcriber
 
     def _missing(self, kind: Kind) -> str:

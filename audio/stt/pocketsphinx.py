@@ -54,8 +54,13 @@ class PocketsphinxTranscriber:
         report = self._report
         line = f"pocketsphinx {report['version']}, US English, {report['kept']} commands, own process"
         if report["left_out"]:
-            line += f"; {report['left_out']} commands left out: {report['missing']} words not in its dictionary"
+            line += f"; {report['left_out']} commands left out: {len(report['missing'])} words not in its dictionary"
         return line
+
+    @property
+    def unknown(self) -> Sequence[str]:
+        """The words of the commands that its dictionary lacks; empty before `load`."""
+        return self._report["missing"] if self._report else ()
 
     @property
     def works(self) -> bool:
@@ -95,7 +100,7 @@ class PocketsphinxTranscriber:
             _log.info(
                 "pocketsphinx: %d commands left out, %d words are not in its dictionary",
                 self._report["left_out"],
-                self._report["missing"],
+                len(self._report["missing"]),
             )
 
     def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> "PocketsphinxHearing":

@@ -43,7 +43,7 @@ class SphinxPair:
         self._known = frozenset(s for s in sentences if missing.isdisjoint(s.split()))
         self._shapes = frozenset(map(shape, self._known))
         self.left_out = len(sentences) - len(self._known)
-        self.missing = len(missing)
+        self.missing = missing
         self._command = _command_decoder(self._known, self._lexicon) if self._known else None
         self._decoders = [self._general, *([self._command] if self._command else [])]
         self._untaught = [decoder.get_cmn() for decoder in self._decoders]
@@ -52,7 +52,8 @@ class SphinxPair:
 
     def report(self, version: str) -> LoadReport:
         """What was loaded, for the screen."""
-        return LoadReport(version=version, kept=len(self._known), left_out=self.left_out, missing=self.missing)
+        kept, missing = len(self._known), sorted(self.missing)
+        return LoadReport(version=version, kept=kept, left_out=self.left_out, missing=missing)
 
     @property
     def cmn(self) -> str:

@@ -56,12 +56,12 @@ class LoadOrder(TypedDict):
 
 
 class LoadReport(TypedDict):
-    """The payload of LOADED. `left_out` counts sentences, `missing` their unknown words."""
+    """The payload of LOADED. `left_out` counts sentences, `missing` are their unknown words."""
 
     version: str
     kept: int
     left_out: int
-    missing: int
+    missing: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -365,6 +365,28 @@ def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
     assert not attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("phrase", "lacks"), [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')]
+)
+def test_a_wake_phrase_that_pocketsphinx_cannot_hear_is_told_as_any_fallback(phrase: str, lacks: str) -> None:
+    async def scene(shop: Workshop) -> list[str]:
+        shop._sentences = with_phrase(("what time is it",), phrase)
+        await close_engine(await shop._transcriber(), pytest.fail)
+        return shop.fallbacks
+
+    wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
+    told = (
+        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so that it cannot be "
+        "called by it: choose other words, as hey computer"
+    )
+    shop = workshop(*wanted)
+    assert asyncio.run(scene(shop)) == []
+    shop = workshop(*wanted)
+    shop.talks = True
+    assert asyncio.run(scene(shop)) == ([told] if lacks else [])
+
+
 def test_a_smart_turn_that_must_hear_less_is_told_as_any_fallback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

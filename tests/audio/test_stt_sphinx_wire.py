@@ -75,7 +75,7 @@ def test_any_bytes_are_heard_or_a_wire_error(payload: bytes) -> None:
 
 def test_order_and_report() -> None:
     order = LoadOrder(commands=["what time is it"], cmn="40,3")
-    report = LoadReport(version="5", kept=1, left_out=0, missing=0)
+    report = LoadReport(version="5", kept=1, left_out=0, missing=["lantern"])
     assert unpack_order(pack_order(order)) == order
     assert unpack_report(pack_report(report)) == report
 

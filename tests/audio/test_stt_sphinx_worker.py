@@ -20,7 +20,7 @@ class CountingPair:
         self.tenths = 0
 
     def report(self, version: str) -> LoadReport:
-        return LoadReport(version=version, kept=0, left_out=0, missing=0)
+        return LoadReport(version=version, kept=0, left_out=0, missing=[])
 
     def start(self) -> None:
         self.tenths = 0
