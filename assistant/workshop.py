@@ -250,10 +250,8 @@ class Workshop:
         called = self.settings.talk.wake_phrase.lower().split() if self._is_called else ()
         deaf_to = [f'"{word}"' for word in called if word in transcriber.unknown]
         if deaf_to:
-            why += (
-                f"; its dictionary lacks {', '.join(deaf_to)} of talk.wake_phrase, so that it cannot be called by it: "
-            )
-            why += "choose other words, as hey computer"
+            why += f"; its dictionary lacks {', '.join(deaf_to)} of talk.wake_phrase, so that it cannot be called by it"
+            why += ": choose other words, as hey computer"
         self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or deaf_to))
         return transcriber
 

@@ -1,5 +1,6 @@
 """Pulling a model: fetch it, check it, put it where it is looked for. Nothing else in this program downloads."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -56,12 +57,20 @@ def pull(name: str, console: Console) -> Path:
             what = f"{model.name} was not fetched: {error.what}"
             raise ModelError(f"{what}; {error.remedy} (until then, {FALLBACKS[model.kind]}).") from error
         except OSError as error:
-            raise ModelError(f"{model.name} cannot be written: {error}; make room there and pull it again.") from error
+            raise ModelError(f"{model.name} cannot be written: {error}; {_remedy(error, model)}.") from error
     place = installed(model)
     if place is None:
         raise ModelError(f"{model.name} was fetched, but its files are not where they belong; pull it again.")
     console.print(f"{model.name} is at hand: {place}", soft_wrap=True)
     return place
+
+
+def _remedy(error: OSError, model: Model) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "make room there and pull it again"
+    named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]  # before HF_HOME
+    variable = (*named, "HF_HOME")[0] if model.kind == "whisper" else "XDG_DATA_HOME"
+    return f"make it writable, or set {variable} to another folder"
 
 
 def pull_missing(needs: Sequence[Need], console: Console) -> None:

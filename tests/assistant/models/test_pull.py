@@ -1,7 +1,9 @@
 """Fetching, against a small server on loopback that plays the hub, faults included."""
 
+import errno
 import fcntl
 import hashlib
+import os
 import shutil
 import socket
 import threading
@@ -412,9 +414,24 @@ def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub
     assert at_hand(needs[1])
 
 
-def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "data").write_text("a file where a folder should be")
-    assert refused("de_DE-thorsten-medium").startswith("de_DE-thorsten-medium cannot be written: ")
+    text = refused("de_DE-thorsten-medium")
+    assert text.startswith("de_DE-thorsten-medium cannot be written: ")
+    assert text.endswith("; make it writable, or set XDG_DATA_HOME to another folder.")
+    (home / "hf").write_text("a file where a folder should be")
+    assert refused("tiny.en").endswith("; make it writable, or set HF_HOME to another folder.")
+    monkeypatch.setenv("HF_HUB_CACHE", str(home / "hf"))
+    assert refused("tiny.en").endswith("; make it writable, or set HF_HUB_CACHE to another folder.")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_is_full_wants_room(hub: Hub, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def download(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("assistant.models.pull.download", download)
+    assert refused("tiny.en").endswith(f"{os.strerror(number)}; make room there and pull it again.")
 
 
 # ---- no network ----
