@@ -1,21 +1,18 @@
 """The threads in which a Whisper model is loaded, used and let go: as many as it has workers, mostly one.
 
 CTranslate2 lets go of the interpreter lock while it works, so threads are enough. They are daemons: a model that hangs
-must not keep the process from ending. But a daemon that wants the lock back from an interpreter that is being taken
-apart is ended by it, which C++ takes for a failure and aborts: so a program that ends waits for what is under way.
+must not keep the process from ending.
 """
 
 import asyncio
-import atexit
 import contextlib
 import functools
-import os
 import queue
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from audio.at_work import at_work
 from audio.errors import SttError
 
 T = TypeVar("T")
@@ -24,11 +21,6 @@ _WAITING_JOBS = 4
 """A desk gives a worker the next job when it is done with the last; the rest is for the end of a hang."""
 
 _END_TIMEOUT_S = 1.0
-
-_LEAVE_LIMIT_S = 5.0
-"""Longer than it takes to load any model but the largest, or any other from a slow disk."""
-
-_at_work: set[threading.Thread] = set()
 
 _Job = Callable[[], None]
 
@@ -43,8 +35,6 @@ class WhisperThread:
         self._jobs: queue.Queue[_Job | None] = queue.Queue(_WAITING_JOBS + workers)
         self._ended = asyncio.Event()
         self._ending = False
-        atexit.unregister(_leave)  # once is enough
-        atexit.register(_leave)
         for _ in range(workers):
             threading.Thread(target=self._work, name="faster-whisper", daemon=True).start()
 
@@ -86,11 +76,10 @@ class WhisperThread:
             job = self._jobs.get()
             if job is None:
                 break
-            _at_work.add(threading.current_thread())
-            if not self._ending:
-                job()
-            del job
-            _at_work.discard(threading.current_thread())
+            with at_work():
+                if not self._ending:
+                    job()
+                del job
         self._tell(self._one_ended)
 
     def _one_ended(self) -> None:
@@ -101,13 +90,3 @@ class WhisperThread:
     def _tell(self, call: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
             self._loop.call_soon_threadsafe(call)
-
-
-def _leave() -> None:
-    """The program ends: wait for the jobs under way, within a limit."""
-    until_s = time.monotonic() + _LEAVE_LIMIT_S
-    try:
-        while _at_work and time.monotonic() < until_s:
-            time.sleep(0.01)
-    except KeyboardInterrupt:  # once more: at once
-        os._exit(130)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from audio.at_work import at_work
 from audio.errors import TtsError
 from audio.time_limit import time_limit
 
@@ -100,9 +101,10 @@ class EngineThread(Generic[E]):
     def _work(self) -> None:
         while not (self.gave_up or (self._retired and self._jobs.empty())):
             _, _, job = self._jobs.get()
-            if not self.gave_up:
-                job(self._engine)
-            del job
+            with at_work():
+                if not self.gave_up:
+                    job(self._engine)
+                del job
 
 
 class Lane(Generic[T]):

@@ -1,4 +1,4 @@
-"""A program that ends while a job is under way: CTranslate2 aborts it where the interpreter goes first."""
+"""A program that ends while a thread is inside a library of C++: it aborts it where the interpreter goes first."""
 
 import subprocess
 import sys
@@ -6,12 +6,29 @@ from pathlib import Path
 
 import pytest
 
+WHISPER = """
+async def scene():
+    thread = WhisperThread()
+    thread.submit(job, print, print)
+    begun.wait()
+    thread.give_up()
+"""
+
+PIPER = """
+async def scene():
+    thread = EngineThread("Piper", None)
+    thread.submit(lambda _engine: job())
+    begun.wait()
+    thread.give_up()
+"""
+
 ENDS = """
 import asyncio, signal, sys, threading, time
-from audio.stt import whisper_thread
+from audio import at_work
 from audio.stt.whisper_thread import WhisperThread
+from audio.tts.engine_thread import EngineThread
 
-whisper_thread._LEAVE_LIMIT_S = {limit_s}
+at_work.LIMIT_S = {limit_s}
 begun = threading.Event()
 
 def job():
@@ -19,12 +36,7 @@ def job():
     time.sleep({job_s})
     print("worked", flush=True)
 
-async def scene():
-    thread = WhisperThread()
-    thread.submit(job, print, print)
-    begun.wait()
-    thread.give_up()
-
+{scene}
 asyncio.run(scene())
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, {ctrl_c_s})
@@ -32,6 +44,7 @@ sys.exit(7)
 """
 
 
+@pytest.mark.parametrize("scene", [pytest.param(WHISPER, id="whisper"), pytest.param(PIPER, id="piper")])
 @pytest.mark.parametrize(
     ("job_s", "limit_s", "ctrl_c_s", "said", "status"),
     [
@@ -41,9 +54,9 @@ sys.exit(7)
     ],
 )
 def test_a_program_that_ends_waits_for_the_job_under_way(
-    job_s: float, limit_s: float, ctrl_c_s: float, said: str, status: int
+    scene: str, job_s: float, limit_s: float, ctrl_c_s: float, said: str, status: int
 ) -> None:
-    code = ENDS.format(job_s=job_s, limit_s=limit_s, ctrl_c_s=ctrl_c_s)
+    code = ENDS.format(scene=scene, job_s=job_s, limit_s=limit_s, ctrl_c_s=ctrl_c_s)
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[2],
