@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from audio.units import Samples, samples_of_ms
 from audio.vad import Voicing
 
-LOOK_MS = 100.0
+LOOK_MS = 140.0
 """A voice is known for one after so long: what may be one for longer is a room that is not silent."""
 
 

@@ -41,7 +41,7 @@ MOMENT = -1
 """The index of a unit that only fills a silence: it is heard, and is no part of the reply."""
 
 LOOKED_S = 0.2
-"""Turn taking decides within half of it, where frames keep coming."""
+"""Turn taking decides sooner, where frames keep coming."""
 
 BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."

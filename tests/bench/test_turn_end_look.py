@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from assistant.last_look import LOOK_MS
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import Voicing
@@ -39,5 +40,5 @@ def test_an_answer_is_held_back_where_the_frame_before_it_stirs() -> None:
 
 def test_what_stirs_for_longer_than_the_look_is_not_waited_for() -> None:
     looked = [look for look in looks(TURN, heard(set(range(84, 120)))) if look.label == "end"]
-    assert {look.held_ms for look in looked} == {0.0, 100.0}
+    assert {look.held_ms for look in looked} == {0.0, LOOK_MS}
     assert not any(look.knew for look in looked)
