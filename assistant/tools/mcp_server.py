@@ -146,7 +146,13 @@ class McpServer:
         env = {name: self.environ[name] for name in section.variables}
         # What it writes to its stderr may be what was said: that is shown nowhere. The stack closes it.
         nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: ASYNC230, SIM115
-        return stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=nowhere)
+        parameters = StdioServerParameters(
+            command=program,
+            args=arguments,
+            env=env,
+            encoding_error_handler="replace",  # strictly, one wrong byte would end the reading, and nobody be told
+        )
+        return stdio_client(parameters, errlog=nowhere)
 
     async def _note(self, response: httpx2.Response) -> None:
         """The library tells of a refusal only that there was one. Not every refusal of a GET or DELETE is one."""

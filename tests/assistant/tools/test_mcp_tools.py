@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -86,6 +87,18 @@ def test_two_servers_with_the_same_tools_and_only_some_of_them() -> None:
             assert [function.name for function in tools.functions] == ["home_weather", "work_weather"]
             assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
             assert tools.detail == "2 tools: home (1), work (1)"
+
+    run(test)
+
+
+def test_a_byte_that_is_no_text_does_not_end_a_program() -> None:
+    """Many greet on their stdout in whatever encoding; the rest of what they wrote was read by nobody."""
+    code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'
+
+    async def test() -> None:
+        async with tools_of(section(command=f"'{sys.executable}' -c {shlex.quote(code)}")) as (tools, told):
+            assert await tools.call("home_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
+            assert told == []
 
     run(test)
 
