@@ -93,6 +93,8 @@ class McpServer:
                     finally:
                         self._client = None  # before it is taken down, which takes a while: nobody is to call it then
             except Exception as error:  # noqa: BLE001 - the library's and the system's are of many kinds
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise asyncio.CancelledError from error  # which what failed in taking it down had replaced
                 if loop.time() - began_s > LAST_AGAIN_S:
                     again_s = FIRST_AGAIN_S
                 self._lost(error, again_s)

@@ -16,6 +16,7 @@ import pytest
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError, mcp_server, mcp_tools
+from assistant.tools.mcp_server import McpServer
 from assistant.tools.mcp_tools import McpTools
 from audio.errors import EngineLoadError
 
@@ -194,6 +195,29 @@ def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.M
 
     run(listening)
     assert complaints == []
+
+
+def test_a_connection_that_fails_as_it_is_taken_down_is_stopped_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def failing(_: McpServer) -> AsyncGenerator[None]:
+        try:
+            await asyncio.Event().wait()
+            yield
+        except asyncio.CancelledError:
+            raise ExceptionGroup("taken down", [OSError("no more")]) from None
+
+    monkeypatch.setattr(McpServer, "_connected", failing)
+
+    async def test() -> None:
+        running = asyncio.create_task(McpServer(section(), ENVIRON, lambda _: None).run())
+        await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.wait({running}, timeout=0.5)
+        ended = running.cancelled()
+        running.cancel()
+        assert ended
+
+    run(test)
 
 
 BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
