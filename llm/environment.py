@@ -1,6 +1,7 @@
 """What the environment tells an HTTP client: a proxy, and whose certificates are trusted."""
 
 import os
+import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -15,13 +16,15 @@ def is_outside(url: httpx.URL | str) -> bool:
 
 
 @contextmanager
-def environment_of_client(endpoint: str = "") -> Generator[None]:
+def environment_of_client(endpoint: str = "", *, outside: bool = True) -> Generator[None]:
     """Around the making of a client, of an endpoint or of something else: what is wrong is one sentence.
 
-    Raises ValueError.
+    `outside`: as `is_outside` says of its address. Raises ValueError.
     """
     whose = f"llm endpoint {endpoint!r}: " if endpoint else ""
     try:
+        if outside:
+            _check_proxies()
         yield
     except ImportError:  # a SOCKS proxy without httpx's extra
         what = "the proxy in the environment: install httpx[socks], or unset ALL_PROXY"
@@ -40,3 +43,13 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
         return
     # Without the cause: its text may quote a proxy's password.
     raise ValueError(whose + what)
+
+
+def _check_proxies() -> None:
+    """Raises ValueError, httpx.InvalidURL. httpx takes any number for a port, and connecting to it raises no HTTPError."""
+    proxies = urllib.request.getproxies()
+    if "*" in map(str.strip, proxies.get("no", "").split(",")):
+        return
+    for proxy in (proxies.get(scheme, "") for scheme in ("http", "https", "all")):
+        if (httpx.URL(proxy if "://" in proxy else f"http://{proxy}").port or 80) > 65535:
+            raise ValueError

@@ -98,7 +98,7 @@ class SpanExport:
         self._source = Source.of(version("repartee"), environ)
         self._endpoints = endpoints
         self._complain = complain
-        with environment_of_client():
+        with environment_of_client(outside=trust_env):
             self._client = httpx.AsyncClient(
                 headers={"content-type": "application/x-protobuf", **self._collector.headers},
                 timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it

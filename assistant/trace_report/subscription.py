@@ -80,8 +80,9 @@ def subscribe(
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S
     try:
-        with environment_of_client():
-            opened = httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=is_outside(url))
+        outside = is_outside(url)
+        with environment_of_client(outside=outside):
+            opened = httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=outside)
     except ValueError as error:
         raise TraceError(f"{error}.") from None
     with opened as client:

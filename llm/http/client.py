@@ -19,12 +19,13 @@ def client_of(
     limits: httpx.Limits = LIMITS,
 ) -> httpx.AsyncClient:
     """It follows no redirects. Raises ValueError, naming the variable, for an environment that cannot be used."""
-    with environment_of_client(endpoint):
+    outside = is_outside(base)
+    with environment_of_client(endpoint, outside=outside):
         return httpx.AsyncClient(
             headers=headers,
             timeout=timeout,
             limits=limits,
             # A certificate from the environment is for both: whoever made it may have done so for this machine.
             verify=httpx.create_ssl_context() if base.scheme == "https" else True,
-            trust_env=is_outside(base),
+            trust_env=outside,
         )

@@ -33,6 +33,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ALL_PROXY", "ftp://me:secret@proxy.example:21", "ALL_PROXY"),
         ("HTTPS_PROXY", "http://me:secret@[::1", "HTTPS_PROXY"),
         ("NO_PROXY", "10.0.0.0/8,fd00::/8", "NO_PROXY"),  # as clusters with two kinds of addresses set it
+        ("HTTPS_PROXY", "http://me:secret@proxy.example:70000", "HTTPS_PROXY"),
         ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "ALL_PROXY"),
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
         ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
@@ -50,7 +51,10 @@ def test_an_environment_that_cannot_work_is_said(
         asyncio.run(ask_for_models("near", "https://llm.example/v1", api_key=None, timeout_s=1))
 
 
-@pytest.mark.parametrize(("name", "value"), [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem"), ("HTTP_PROXY", "http://proxy.example:70000")],
+)
 def test_a_server_on_this_machine_needs_nothing_of_it(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     url = httpx.URL("http://127.0.0.1:8000/v1")
