@@ -61,6 +61,7 @@ class OpenAIStream:
         self._surrogates = Surrogates()
         self._thoughts = Thoughts(habit or Habit())
         self._reasoned = False
+        self._came = False  # some content, if only thoughts
         self._strange = False
         self._reason = ""
         self._prompt_tokens: int | None = None
@@ -142,13 +143,14 @@ class OpenAIStream:
         return chunk
 
     def _choice(self, choice: dict[str, object]) -> Iterator[Token | Calling]:
-        # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless.
-        delta = choice.get("delta") or choice.get("message")
+        # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless. Some say it
+        # there once more, behind what came in pieces.
+        delta = choice.get("delta") or (None if self.begun or self._came else choice.get("message"))
         # A refusal is what the model has to say: OpenAI gives it a field of its own.
         content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
-            self._reasoned = False
+            self._reasoned, self._came = False, True
             yield from self._say(self._thoughts.heard(text))
         elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
             self._think()

@@ -12,6 +12,7 @@ from llm import openai_stream
 from llm.chat import Calling, Extra, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai_stream import OpenAIStream, Said
+from llm.thoughts import Habit
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
@@ -95,6 +96,19 @@ def test_thoughts_amidst_the_text_are_no_tokens() -> None:
 def test_whole_answer_of_a_service_that_cannot_stream() -> None:
     body = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
     assert read(json.dumps(body, indent=1).encode()) == [Token("Hi."), Finished("stop", 3, None)]
+
+
+def test_a_whole_answer_behind_its_pieces_is_not_said_again() -> None:
+    def so_far(said: str, whole: str, finish: str | None = None) -> bytes:
+        delta = {"content": said} if said else {}
+        choice = {"delta": delta, "message": {"content": whole}, "finish_reason": finish}
+        return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+    pieces = so_far("One.", "One."), so_far(" Two.", "One. Two."), so_far("", "One. Two.", "stop")
+    assert read(*pieces, DONE) == [Token("One."), Token(" Two."), Finished("stop")]
+    held = OpenAIStream("near", habit=Habit(begins_unmarked=True))
+    said = [said for piece in pieces for said in held.feed(piece)]
+    assert [*said, *held.feed(DONE)] == [Token("One. Two."), Finished("stop")]
 
 
 def test_finish_reason_is_an_end_mark_without_done() -> None:
