@@ -11,7 +11,7 @@ from assistant.endpoint_kinds import address_of, headers_of
 from assistant.endpoints.handshake import shake_hands
 from assistant.engine_table import chat, key_of
 from llm.chat import Message, Token
-from llm.errors import LlmError, LlmRefused
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.listing import ask
 
 LIST_TIMEOUT_S = 4.0
@@ -73,8 +73,8 @@ async def _list(found: Probe, endpoint: EndpointSection, environ: Mapping[str, s
     try:
         key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
         listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S, headers=headers)
-    except LlmRefused as error:
-        found.list_failure = str(error)  # some services list nothing and answer all the same
+    except (LlmRefused, LlmBroken, LlmTooSlow) as error:
+        found.list_failure = str(error)  # its list alone may fail: the question tells
         return
     found.list_ms = listing.round_trip_ms
     if listing.needs_key:

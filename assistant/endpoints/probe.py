@@ -14,7 +14,7 @@ from assistant.endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.engine_table import chat
 from llm.chat import ChatModel, Finished, Message, Sent, Token
 from llm.discovery import LISTS_ALL, is_listed
-from llm.errors import LlmError
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.listing import ask
 
 ASK_TIMEOUT_S = 3.0
@@ -41,7 +41,7 @@ async def measured(
 
     `requests`: how many short answers, one after the other; 0: none, which costs nothing.
     """
-    found = await _looked_at(endpoint, environ)
+    found = await _looked_at(endpoint, environ, asked=requests > 0)
     if found.problem or not found.address:
         return found
     made = await shake_hands(found.address, endpoint.ca_file)
@@ -67,8 +67,8 @@ async def measured(
     return replace(found, state=state, answers=tuple(answers))
 
 
-async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str]) -> Measured:
-    """What can be known before a question: the key, the address, and the list of models of kind openai."""
+async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool) -> Measured:
+    """What can be known before a question, if one is asked: the key, the address, kind openai's list of models."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:
         problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
@@ -79,14 +79,19 @@ async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str]) -> M
         return Measured(endpoint, "not asked", str(error))
     if endpoint.kind != "openai":
         return Measured(endpoint, f"{endpoint.kind} lists no models", address=address)
-    return await _listed(endpoint, address, key, headers)
+    return await _listed(endpoint, address, key, headers, asked=asked)
 
 
-async def _listed(endpoint: EndpointSection, address: str, key: str | None, headers: Mapping[str, str]) -> Measured:
+async def _listed(
+    endpoint: EndpointSection, address: str, key: str | None, headers: Mapping[str, str], *, asked: bool
+) -> Measured:
     try:
         listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
     except (LlmError, ValueError) as error:
-        return Measured(endpoint, "no answer", str(error), address)
+        # Its list alone may fail: the questions tell.
+        goes_on = asked and isinstance(error, LlmRefused | LlmBroken | LlmTooSlow)
+        state, problem = ("answers, lists no models", "") if goes_on else ("no answer", str(error))
+        return Measured(endpoint, state, problem, address)
     answers = f"answers in {listing.round_trip_ms:.0f} ms"
     models = listing.models
     if listing.needs_key:

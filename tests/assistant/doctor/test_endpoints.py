@@ -69,6 +69,18 @@ def test_one_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert "within 0.2 s" in found.failure
 
 
+def test_one_whose_list_of_models_is_a_page_is_asked_all_the_same() -> None:
+    async def scene() -> Probe:
+        async with serving(HELLO) as server:
+            server.models = status(200, b"<html>", "content-type: text/html\r\n")
+            return await probe(Settings(), EndpointSection(name="near", url=server.url, model="m"), {})
+
+    found = asyncio.run(scene())
+    assert (found.failure, found.models) == ("", None)
+    assert "a web page" in found.list_failure
+    assert found.token_ms is not None
+
+
 def test_a_kind_that_lists_no_models_is_asked_for_words_alone() -> None:
     async def scene() -> tuple[Probe, int]:
         async with serving_kind("grpc", "Hello.") as service:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llm_server import Wait, answer, serving, status
+from llm_server import Script, Wait, answer, serving, status
 from rich.console import Console
 
 from assistant.config.endpoint_settings import EndpointSection
@@ -86,6 +86,33 @@ def test_a_model_that_is_listed_otherwise_or_not_is_measured_all_the_same(listed
     (found,) = asyncio.run(run()).configured
     assert (found.problem, len(found.answers)) == ("", 1)
     assert found.state.endswith(state)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        status(500, {"error": "boom"}),
+        status(307, b"", "location: http://127.0.0.1:9/models\r\n"),
+        status(200, b"<html>", "content-type: text/html\r\n"),
+        (Wait(30),),
+    ],
+    ids=["fails", "is elsewhere", "is a page", "hangs"],
+)
+def test_where_only_the_list_of_models_fails_the_questions_decide(
+    monkeypatch: pytest.MonkeyPatch, listing: Script
+) -> None:
+    monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
+
+    async def run(script: Script) -> Measured:
+        async with serving(script) as one:
+            one.models = listing
+            return (await survey(loaded(endpoint("one", one.url)), {}, ports=[], requests=1)).configured[0]
+
+    found = asyncio.run(run(answer("One.")))
+    assert (found.state, found.problem, len(found.answers)) == ("answers, lists no models", "", 1)
+    found = asyncio.run(run(status(500, {"error": "boom"})))
+    assert (found.state, len(found.answers)) == ("no answer", 0)
+    assert "HTTP 500" in found.problem
 
 
 def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
