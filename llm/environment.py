@@ -15,6 +15,17 @@ def is_outside(url: httpx.URL | str) -> bool:
     return not is_loopback(httpx.URL(url).host)
 
 
+def goes_through_proxy(url: httpx.URL | str) -> bool:
+    """Whether a proxy from the environment lies before this address, as the clients read it.
+
+    Raises httpx.InvalidURL, UnicodeError for a name that can be no host's.
+    """
+    url = httpx.URL(url)
+    proxies = urllib.request.getproxies()
+    asked = {"grpc": "http", "grpcs": "https"}.get(url.scheme, url.scheme)
+    return is_outside(url) and (asked in proxies or "all" in proxies) and not urllib.request.proxy_bypass(url.host)
+
+
 @contextmanager
 def environment_of_client(endpoint: str = "", *, outside: bool = True) -> Generator[None]:
     """Around the making of a client, of an endpoint or of something else: what is wrong is one sentence.

@@ -62,6 +62,9 @@ SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
 
+CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"
+PROXY_SAYS_NO = f"lies behind a proxy that says no: {CHECK_PROXY}"
+
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
@@ -204,6 +207,8 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
             usual = f"; most end in {under}" if under and under not in where else ""
             remedy = f"check its url ({where}{usual}) and its model ({model})"
             return refused(f"was not found (HTTP {status}): {remedy}{says}", SPOKEN_NOT_FOUND)
+        case 407:
+            return refused(f"at {where} {PROXY_SAYS_NO}", SPOKEN_PROXY)
         case 402 | 429:
             text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{says}"
             return refused(text, SPOKEN_BUSY)

@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from llm.environment import is_outside
+from llm.environment import goes_through_proxy
 
 CONNECT_TIMEOUT_S = 3.0
 
@@ -47,7 +46,7 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
     parts = urlsplit(address)
     host = parts.hostname or ""
     with suppress(httpx.InvalidURL, UnicodeError):  # of a name that can be no host's
-        made.proxy = is_outside(address) and _goes_through_proxy(parts.scheme, host)
+        made.proxy = goes_through_proxy(address)
     if made.proxy:
         return made
     loop = asyncio.get_running_loop()
@@ -91,10 +90,3 @@ def _trusted(ca_file: str) -> ssl.SSLContext:
     if not ca_file:
         return httpx.create_ssl_context()
     return ssl.create_default_context(cafile=str(Path(ca_file).expanduser()))
-
-
-def _goes_through_proxy(scheme: str, host: str) -> bool:
-    """As the clients read the environment."""
-    proxies = urllib.request.getproxies()
-    asked = {"grpc": "http", "grpcs": "https"}.get(scheme, scheme)
-    return (asked in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host)

@@ -3,11 +3,14 @@ repeat headers or bytes of the answer."""
 
 import socket
 import ssl
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import httpx
 
+from llm.environment import goes_through_proxy
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable
-from llm.refusal import SPOKEN_PROXY
+from llm.refusal import CHECK_PROXY, PROXY_SAYS_NO, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 
@@ -17,16 +20,26 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (ssl.SSLError, "does not speak TLS as expected: check whether its url should begin with http://"),
     (ConnectionRefusedError, "refuses connections: start the server, or check the port in its url"),
     (httpx.ConnectTimeout, "did not take the connection in time: check that the server is up, and the network"),
-    (httpx.ProxyError, "lies behind a proxy that says no: check HTTPS_PROXY and NO_PROXY"),
+    (httpx.ProxyError, PROXY_SAYS_NO),
     (httpx.ConnectError, "cannot be connected to: check its url and the network"),
     (httpx.TransportError, "closed the connection without an answer: check that its url leads to an HTTP server"),
 )
 """By what lies deepest first: httpx itself says ConnectError to most of them."""
 
+_REASONS_OF_PROXY: Mapping[type[BaseException], str] = MappingProxyType(
+    {
+        socket.gaierror: "has a name that cannot be looked up",
+        ConnectionRefusedError: "refuses connections",
+        httpx.ConnectTimeout: "did not take the connection in time",
+        httpx.ConnectError: "cannot be connected to",
+    }
+)
+"""Where a connection would have been to a proxy: the service itself was not asked."""
+
 
 def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreachable:
     """The error for a request that got no answer at all."""
-    text = f"llm endpoint {endpoint!r} at {where} {_reason(error)}"
+    text = f"llm endpoint {endpoint!r} at {where} {_reason(where, error)}"
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
 
 
@@ -48,9 +61,12 @@ def torn(endpoint: str, where: str) -> LlmError:
     return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
 
 
-def _reason(error: httpx.HTTPError) -> str:
+def _reason(where: str, error: httpx.HTTPError) -> str:
+    causes = _causes(error)
     for kind, reason in _REASONS:
-        if any(isinstance(cause, kind) for cause in _causes(error)):
+        if any(isinstance(cause, kind) for cause in causes):
+            if kind in _REASONS_OF_PROXY and goes_through_proxy(where):
+                return f"lies behind a proxy that {_REASONS_OF_PROXY[kind]}: {CHECK_PROXY}"
             return reason
     return "could not be asked: check its url and the network"
 

@@ -1,19 +1,22 @@
 """What the environment says of proxies and certificates, as it reaches a client."""
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 
 import httpx
 import pytest
 from grpc_server import self_signed
-from llm_server import HELLO, Server, answer, ask
+from llm_server import HELLO, Server, answer, ask, serving, status
 
 from llm.chat import Token
-from llm.errors import LlmUnreachable
+from llm.errors import LlmRefused, LlmUnreachable
 from llm.http.client import client_of
+from llm.http.failure import unreachable
 from llm.listing import ask as ask_for_models
 from llm.openai import OpenAIChat
+from llm.refusal import CHECK_PROXY
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -49,6 +52,61 @@ def test_an_environment_that_cannot_work_is_said(
     assert refused.value.__cause__ is None
     with pytest.raises(ValueError, match=named):
         asyncio.run(ask_for_models("near", "https://llm.example/v1", api_key=None, timeout_s=1))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_not_there_is_not_taken_for_the_server(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://me:secret@127.0.0.1:9")
+    with pytest.raises(LlmUnreachable) as refused:
+        asyncio.run(ask_for_models("near", f"{scheme}://llm.example/v1", api_key=None, timeout_s=5))
+    where = f"llm endpoint 'near' at {scheme}://llm.example/v1"
+    assert str(refused.value) == f"{where} lies behind a proxy that refuses connections: {CHECK_PROXY}"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
+        (httpx.ConnectTimeout("secret"), "proxy that did not take the connection in time"),
+        (httpx.ConnectError("secret"), "proxy that cannot be connected to"),
+        (httpx.ProxyError("secret"), "proxy that says no"),
+        (ssl.SSLCertVerificationError("secret"), "certificate that is not trusted: check its url"),
+        (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
+    ],
+)
+def test_what_is_wrong_behind_a_proxy_is_told_of_whom_it_is(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    raised = error if isinstance(error, httpx.HTTPError) else httpx.ConnectError("secret")
+    raised.__cause__ = None if raised is error else error
+    text = str(unreachable("near", "https://llm.example/v1", raised))
+    assert said in text
+    assert ("NO_PROXY" in text) == ("proxy" in said)
+    monkeypatch.setenv("no_proxy", "example")
+    assert ("proxy" in str(unreachable("near", "https://llm.example/v1", raised))) == isinstance(
+        error, httpx.ProxyError
+    )
+    assert "secret" not in text
+
+
+def test_a_proxy_that_wants_a_password_is_not_taken_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        no = status(407, b"")
+        async with serving(no) as proxy:
+            proxy.models = no
+            monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+            says = f"at http://llm.example/v1 lies behind a proxy that says no: {CHECK_PROXY}"
+            with pytest.raises(LlmRefused, match=says):
+                await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
+            model = OpenAIChat("near", "http://llm.example/v1", "m7")
+            try:
+                with pytest.raises(LlmRefused, match=says):
+                    await ask(model)
+            finally:
+                await model.aclose()
+
+    asyncio.run(scene())
 
 
 @pytest.mark.parametrize(
