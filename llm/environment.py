@@ -1,9 +1,11 @@
 """What the environment tells an HTTP client: a proxy, and whose certificates are trusted."""
 
 import os
+import ssl
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -24,6 +26,11 @@ def goes_through_proxy(url: httpx.URL | str) -> bool:
     proxies = urllib.request.getproxies()
     asked = {"grpc": "http", "grpcs": "https"}.get(url.scheme, url.scheme)
     return is_outside(url) and (asked in proxies or "all" in proxies) and not urllib.request.proxy_bypass(url.host)
+
+
+def certificates_for(url: httpx.URL | str) -> ssl.SSLContext | bool:
+    """What a client is to trust there: a certificate from the environment may well be of a server on this machine."""
+    return httpx.create_ssl_context() if urlsplit(str(url)).scheme == "https" else True
 
 
 @contextmanager
@@ -57,7 +64,7 @@ def environment_of_client(endpoint: str = "", *, outside: bool = True) -> Genera
 
 
 def _check_proxies() -> None:
-    """Raises ValueError, httpx.InvalidURL. httpx takes any number for a port, and connecting to it raises no HTTPError."""
+    """Raises ValueError, httpx.InvalidURL: httpx takes any number for a port, and connecting to it is no HTTPError."""
     proxies = urllib.request.getproxies()
     if "*" in map(str.strip, proxies.get("no", "").split(",")):
         return

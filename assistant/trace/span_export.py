@@ -15,7 +15,7 @@ import httpx
 from assistant.trace.otlp_encoding import Source, headers_of, rejected, request_bytes
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import Asked, spans_of
-from llm.environment import environment_of_client
+from llm.environment import certificates_for, environment_of_client
 
 MOST_WAITING = 200
 """Records kept while the collector is slow or away: some ten minutes of a busy server. Then the oldest are dropped."""
@@ -103,6 +103,7 @@ class SpanExport:
                 headers={"content-type": "application/x-protobuf", **self._collector.headers},
                 timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
                 transport=transport,
+                verify=certificates_for(self._collector.url),
                 trust_env=trust_env,
             )
         self.dropped = 0

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from assistant.trace_report.reading import Record, TraceError, record_of
-from llm.environment import environment_of_client, is_outside
+from llm.environment import certificates_for, environment_of_client, is_outside
 
 PATH = "/traces"
 CONTENT_TYPE = "application/x-ndjson"
@@ -82,7 +82,13 @@ def subscribe(
     try:
         outside = is_outside(url)
         with environment_of_client(outside=outside):
-            opened = httpx.Client(headers=headers, timeout=timeout, transport=transport, trust_env=outside)
+            opened = httpx.Client(
+                headers=headers,
+                timeout=timeout,
+                transport=transport,
+                verify=certificates_for(url),
+                trust_env=outside,
+            )
     except ValueError as error:
         raise TraceError(f"{error}.") from None
     with opened as client:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from llm.environment import environment_of_client, is_outside
+from llm.environment import certificates_for, environment_of_client, is_outside
 
 LIMITS = httpx.Limits()
 """httpx's own."""
@@ -25,7 +25,6 @@ def client_of(
             headers=headers,
             timeout=timeout,
             limits=limits,
-            # A certificate from the environment is for both: whoever made it may have done so for this machine.
-            verify=httpx.create_ssl_context() if base.scheme == "https" else True,
+            verify=certificates_for(base),
             trust_env=outside,
         )

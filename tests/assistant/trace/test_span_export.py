@@ -1,17 +1,20 @@
 """Turns reach a collector, and no collector is ever in the way of a turn."""
 
 import asyncio
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import ClassVar
 
 import httpx
 import otlp_collector
 import pytest
+from grpc_server import self_signed
 from llm_server import Close, Script, Server, Wait, serving
 from rehearsal import Rehearsal, ScriptedModel
 from trace_samples import TIME
@@ -148,6 +151,25 @@ def test_a_proxy_that_cannot_be_used_is_named_before_any_turn(monkeypatch: pytes
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://collector.example:4318"))
     with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: the proxy in the environment"):
         built(settings, {}, pytest.fail)
+
+
+def test_a_collector_on_this_machine_may_have_a_certificate_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: TurnRecord
+) -> None:
+    key, certificate = self_signed(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+
+    async def main() -> None:
+        script = Server([TAKEN])
+        async with await asyncio.start_server(script.handle, "127.0.0.1", 0, ssl=context) as server:
+            async with exporting(f"https://localhost:{server.sockets[0].getsockname()[1]}") as export:
+                export.put(record)
+                await until(script, 1, export)
+            await script.hang_up()
+
+    asyncio.run(main())
 
 
 def test_without_an_address_nothing_is_made() -> None:

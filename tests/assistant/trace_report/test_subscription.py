@@ -1,12 +1,16 @@
 """Following a server's stream: addresses, refusals, lines that are cut anywhere, and streams that break off."""
 
+import ssl
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
 
 import httpx
 import pytest
+from grpc_server import self_signed
 from hypothesis import given
 from hypothesis import strategies as st
 from trace_samples import DEMO, demo_records
@@ -155,26 +159,28 @@ def test_what_the_server_could_not_send_is_said() -> None:
     assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
 
 
+class Answering(BaseHTTPRequestHandler):
+    """A server, or a proxy in its place."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.end_headers()
+        self.wfile.write(LINES)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 @pytest.mark.parametrize(("address", "through"), [("http://voice.example", True), ("http://localhost:9", False)])
 def test_a_server_outside_is_reached_through_the_environments_proxy(
     address: str, through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-
-    class Proxy(BaseHTTPRequestHandler):
-        """Answers in place of the server behind it."""
-
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.end_headers()
-            self.wfile.write(LINES)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy, ThreadPoolExecutor() as threads:
+    Answering.asked.clear()
+    with HTTPServer(("127.0.0.1", 0), Answering) as proxy, ThreadPoolExecutor() as threads:
         proxy.timeout = 1
         answering = threads.submit(proxy.handle_request)
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
@@ -185,7 +191,23 @@ def test_a_server_outside_is_reached_through_the_environments_proxy(
             with pytest.raises(TraceError, match="is `repartee serve` running there"):
                 next(records)
         answering.result()
-    assert asked == ([f"{address}/traces"] if through else [])
+    assert Answering.asked == ([f"{address}/traces"] if through else [])
+
+
+def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, certificate = self_signed(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with HTTPServer(("127.0.0.1", 0), Answering) as server, ThreadPoolExecutor() as threads:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.timeout = 5
+        answering = threads.submit(server.handle_request)
+        records = subscribe(f"https://localhost:{server.server_port}", {}, lambda _what: None, lambda _s: None)
+        assert next(records) == demo_records()[0]
+        answering.result()
 
 
 def test_a_proxy_that_is_none_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
