@@ -11,6 +11,9 @@ import httpx
 
 from llm.address import is_loopback
 
+CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"
+"""The remedy for a proxy that fails."""
+
 
 def is_outside(url: httpx.URL | str) -> bool:
     """Whether a proxy from the environment is meant for this address: never for a server on this machine."""

@@ -56,3 +56,17 @@ class LlmTooSlow(LlmError):
 
 class LlmBroken(LlmError):
     """What came is not an answer."""
+
+
+def causes_of(error: BaseException) -> list[BaseException]:
+    """The chain behind an error: httpx and httpcore each wrap once, and anyio groups what several addresses said."""
+    found: list[BaseException] = []
+    pending: list[BaseException | None] = [error]
+    while pending and len(found) < 20:
+        cause = pending.pop()
+        if cause is not None and cause not in found:
+            found.append(cause)
+            pending += [cause.__cause__, cause.__context__]
+            if isinstance(cause, BaseExceptionGroup):
+                pending += cause.exceptions
+    return found

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm.chat import ChatOptions
+from llm.environment import CHECK_PROXY
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 
 MAX_QUOTE_CHARS = 200
@@ -62,7 +63,6 @@ SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
 
-CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"
 PROXY_SAYS_NO = f"lies behind a proxy that says no: {CHECK_PROXY}"
 
 

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import os
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,14 +19,15 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, CallToolResult, Tool
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolResult, Tool
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.groups import first_of
 from assistant.tools import ToolError
 from assistant.tools.names import named
 from llm.chat import Function
-from llm.environment import is_outside
+from llm.environment import CHECK_PROXY, environment_of_client, goes_through_proxy, is_outside
+from llm.errors import causes_of
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport  # a name of the package's own inside: not needed to run
@@ -74,7 +76,7 @@ class McpServer:
     _tools: Mapping[str, str] = field(default_factory=dict)
     _client: Client | None = None
     _calls: int = 0  # under way
-    _refusal: str = ""  # of an address, while it is connected to: what it answered last, and the remedy
+    _refusal: str = ""  # of an address, while it is connected to: what stands in the way, and the remedy
     _doubted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -92,7 +94,7 @@ class McpServer:
                         await self._watch(client)
                     finally:
                         self._client = None  # before it is taken down, which takes a while: nobody is to call it then
-            except Exception as error:  # noqa: BLE001 - the library's and the system's are of many kinds
+            except Exception as error:  # the library's and the system's are of many kinds
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError from error  # which what failed in taking it down had replaced
                 if loop.time() - began_s > LAST_AGAIN_S:
@@ -141,7 +143,18 @@ class McpServer:
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
             hooks = {"response": [self._note]}
             outside = is_outside(section.url)
-            http = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=outside)
+            try:
+                with environment_of_client(outside=outside):
+                    http = httpx2.AsyncClient(
+                        headers=headers,
+                        timeout=timeout,
+                        event_hooks=hooks,
+                        verify=httpx2.create_ssl_context() if section.url.startswith("https:") else True,
+                        trust_env=outside,
+                    )
+            except ValueError as error:
+                self._refusal = str(error)
+                raise
             client = await stack.enter_async_context(http)
             return streamable_http_client(section.url, http_client=client)
         program, *arguments = section.argv
@@ -177,7 +190,7 @@ class McpServer:
                 self._take(await _listed(client))
 
     def _lost(self, error: Exception, again_s: float) -> None:
-        reason = self._refusal or reason_of(error)
+        reason = self._refusal or reason_of(error, self.section.url)
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # said once, not at every attempt
             self.trouble = trouble
@@ -232,24 +245,36 @@ def text_of(result: CallToolResult) -> str:
     return f"error: {text}" if result.is_error else text
 
 
-def refusal_of(status: int, content_type: str, token_env: str) -> str:
+def refusal_of(status: int, content_type: str, token_env: str) -> str:  # noqa: PLR0911 - one for each kind
     """Why an address does not speak MCP, and the remedy; "" where it does."""
     if status in {401, 403}:
         remedy = f"correct {token_env}" if token_env else "name the variable that holds it as token_env"
         return f"it wants {'another' if token_env else 'a'} token; {remedy}"
     if status in {404, 405}:
         return "nothing of MCP is at its address; correct its url"
+    if status == 407:
+        return f"a proxy before it says no; {CHECK_PROXY}"
+    if status == 429:
+        return "it takes no more requests for now; wait, or raise its quota"
     if content_type.startswith("text/html"):
         return "a web page is at its address; correct its url"
-    return f"it answers with status {status}; see its log" if status >= 500 else ""
+    if status < 300:
+        return ""
+    return f"it answers with status {status}; {'' if status >= 500 else 'correct its url, or '}see its log"
 
 
-def reason_of(error: BaseException) -> str:
+def reason_of(error: BaseException, url: str) -> str:  # noqa: PLR0911 - one for each kind
     """Why a connection failed, in words that hold nothing of what was said: the kind of the innermost error."""
     error = first_of(error)
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "no answer in time"
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes_of(error)):
+        return "its certificate is not trusted; correct its url, or set SSL_CERT_FILE"
+    if isinstance(error, httpx2.ProxyError):
+        return f"a proxy before it says no; {CHECK_PROXY}"
     if isinstance(error, httpx2.ConnectError):
+        if goes_through_proxy(url):
+            return f"no connection to the proxy before it; {CHECK_PROXY}"
         return "no connection; start it, or correct its url"
     if isinstance(error, FileNotFoundError):
         return "no such program"
@@ -257,4 +282,8 @@ def reason_of(error: BaseException) -> str:
         return error.strerror
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return "it ended, or closed the connection, before it had answered"
+    if isinstance(error, MCPError) and error.code not in {PARSE_ERROR, INVALID_REQUEST}:
+        return f"it refuses (code {error.code}); see its log"
+    if isinstance(error, MCPError | ValueError):
+        return "what it answers is no MCP; correct its url or command"
     return type(error).__name__

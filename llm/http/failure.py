@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import httpx
 
-from llm.environment import goes_through_proxy
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable
-from llm.refusal import CHECK_PROXY, PROXY_SAYS_NO, SPOKEN_PROXY
+from llm.environment import CHECK_PROXY, goes_through_proxy
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
+from llm.refusal import PROXY_SAYS_NO, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 
@@ -62,24 +62,10 @@ def torn(endpoint: str, where: str) -> LlmError:
 
 
 def _reason(where: str, error: httpx.HTTPError) -> str:
-    causes = _causes(error)
+    causes = causes_of(error)
     for kind, reason in _REASONS:
         if any(isinstance(cause, kind) for cause in causes):
             if kind in _REASONS_OF_PROXY and goes_through_proxy(where):
                 return f"lies behind a proxy that {_REASONS_OF_PROXY[kind]}: {CHECK_PROXY}"
             return reason
     return "could not be asked: check its url and the network"
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """The chain behind an error: httpx and httpcore each wrap once, and anyio groups what several addresses said."""
-    found: list[BaseException] = []
-    pending: list[BaseException | None] = [error]
-    while pending and len(found) < 20:
-        cause = pending.pop()
-        if cause is not None and cause not in found:
-            found.append(cause)
-            pending += [cause.__cause__, cause.__context__]
-            if isinstance(cause, BaseExceptionGroup):
-                pending += cause.exceptions
-    return found

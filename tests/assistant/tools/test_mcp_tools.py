@@ -5,6 +5,7 @@ import gc
 import json
 import shlex
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from grpc_server import self_signed
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError, mcp_server, mcp_tools
 from assistant.tools.mcp_server import McpServer
 from assistant.tools.mcp_tools import McpTools
 from audio.errors import EngineLoadError
+from llm.environment import CHECK_PROXY
 
 pytestmark = pytest.mark.slow
 
@@ -247,6 +250,12 @@ def test_a_server_that_does_one_thing_at_a_time_is_left_to_it(monkeypatch: pytes
         (405, "text/plain", "", "nothing of MCP is at its address; correct its url"),
         (200, "text/html; charset=utf-8", "", "a web page is at its address; correct its url"),
         (503, "text/plain", "", "it answers with status 503; see its log"),
+        (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
+        (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
+        (407, "text/plain", "", f"a proxy before it says no; {CHECK_PROXY}"),
+        (429, "application/json", "", "it takes no more requests for now; wait, or raise its quota"),
+        (200, "application/json", "", "what it answers is no MCP; correct its url or command"),
+        (200, "text/plain", "", "what it answers is no MCP; correct its url or command"),
         (None, "", "", "no connection; start it, or correct its url"),
     ],
 )
@@ -269,6 +278,53 @@ def test_an_address_that_refuses_says_what_to_do(status: int | None, kind: str, 
         ):
             assert told == [f"the tool server far is not there ({reason}): its tools cannot be called"]
         listener.close()
+
+    run(test)
+
+
+def test_a_certificate_of_ones_own_is_told_and_trusted_on_this_machine_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, certificate = self_signed(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def test() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=context) as listener:
+            server = ToolServerSection(name="far", url=f"https://localhost:{listener.sockets[0].getsockname()[1]}/mcp")
+            async with tools_of(server) as (_, told):
+                assert "its certificate is not trusted; correct its url, or set SSL_CERT_FILE" in told[0]
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+            async with tools_of(server) as (_, told):
+                assert "nothing of MCP is at its address" in told[0]
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "the proxy in the environment: install httpx[socks]"),
+        ("HTTPS_PROXY", "http://me:secret@[::1", "the proxy in the environment is no http:// address: correct HTTP"),
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "the environment's SSL_CERT_FILE (/nowhere/ca.pem) holds no certificates"),
+        ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy before it; {CHECK_PROXY}"),
+    ],
+)
+def test_an_environment_that_cannot_work_is_said(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    async def test() -> None:
+        async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
+            assert told[0].startswith(f"the tool server far is not there ({reason}")
+            assert "secret" not in told[0]
 
     run(test)
 

@@ -11,12 +11,12 @@ from grpc_server import self_signed
 from llm_server import HELLO, Server, answer, ask, serving, status
 
 from llm.chat import Token
+from llm.environment import CHECK_PROXY
 from llm.errors import LlmRefused, LlmUnreachable
 from llm.http.client import client_of
 from llm.http.failure import unreachable
 from llm.listing import ask as ask_for_models
 from llm.openai import OpenAIChat
-from llm.refusal import CHECK_PROXY
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
