@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypedDict, runtime_checkable
 
 from llm.chat import ChatEvent, Finished, Queued, Sent
-from llm.errors import LlmError, LlmTooSlow
+from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmError, LlmTooSlow
 
 USAGE_TIMEOUT_S = 0.5
 """From the model's last word to the token counts and the end mark, which are due at once; no answer hangs on them."""
@@ -23,6 +23,9 @@ THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking =
 
 LOADING = "if it is still loading its model, wait for that or load it there first; else "
 """In an error's remedy."""
+
+NEXT = "next content token"
+"""What is waited for once something was said."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
 SPOKEN_STALLED = "My language model stopped in the middle of its answer."
@@ -95,7 +98,7 @@ class Pace:
 
     def too_slow(self, waiting_for: str, *, thinking: bool = False) -> LlmTooSlow:
         """The error for a wait that took too long. `thinking`: all that came were thoughts."""
-        gap = waiting_for == "next content token"
+        gap = waiting_for == NEXT
         limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
         value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
         text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
@@ -134,8 +137,10 @@ async def paced(ask: Callable[[], tuple[Arriving, Reading]], pace: Pace) -> Asyn
                     thinking = isinstance(reading, Thinking) and reading.thinking
                     raise pace.too_slow(waiting_for, thinking=thinking) from error
                 item = None
-            except LlmError:
+            except LlmError as error:
                 if not reading.finishing:
+                    if error.spoken == SPOKEN_TORN and waiting_for != NEXT:
+                        error.spoken = SPOKEN_EMPTY  # who reads the connection does not know words
                     raise
                 item = None  # the text is whole; what its connection still owed were counts
             if isinstance(item, Queued | Sent):
@@ -150,7 +155,7 @@ async def paced(ask: Callable[[], tuple[Arriving, Reading]], pace: Pace) -> Asyn
                     return
                 # Counted from when the listener comes back: its own time is not the service's.
                 deadline_s = loop.time() + pace.token_gap_timeout_s
-                waiting_for = "next content token"
+                waiting_for = NEXT
             if reading.finishing and not was_finishing:
                 deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
 

@@ -323,6 +323,21 @@ def test_begun_answer_is_never_asked_again() -> None:
     run(test, answer("Hi"), (HEAD, Abort()), answer("again"))
 
 
+@pytest.mark.parametrize(
+    ("came", "spoken"),
+    [
+        ((), "gave no answer"),
+        ((chunk(event(role="assistant", content="")),), "gave no answer"),
+        ((chunk(event("Hi")),), "broke off in the middle of its answer"),
+    ],
+    ids=["nothing", "no word", "a word"],
+)
+def test_a_torn_answer_is_told_by_what_was_heard_of_it(came: Script, spoken: str) -> None:
+    error = failing((HEAD, *came, Abort()))[1]
+    assert isinstance(error, LlmBroken)
+    assert error.spoken == f"My language model {spoken}."
+
+
 # Leaving.
 
 
