@@ -11,6 +11,7 @@ from llm.address import base_url_of, request_headers, route_url
 from llm.errors import LlmTooSlow
 from llm.http.client import client_of
 from llm.http.failure import SPOKEN_UNREACHABLE, nowhere, unreachable, web_page
+from llm.http.stream import location_of
 from llm.model_list import ModelList, model_list_of
 from llm.refusal import complaint_of_body, refused_by_status
 
@@ -48,6 +49,7 @@ class _Answer:
     whole: bool
     is_page: bool
     round_trip_ms: float
+    location: str
 
 
 async def ask(
@@ -87,6 +89,7 @@ async def ask(
         model="",  # only a 404 names one, and that is no refusal here
         complaint=complaint_of_body(answer.body),
         private=(*headers.values(), *(() if api_key is None else (api_key,))),
+        location=answer.location.removesuffix(MODELS_ROUTE),
     )
 
 
@@ -112,4 +115,11 @@ async def _get(client: httpx.AsyncClient, url: httpx.URL) -> _Answer:
     finally:
         await response.aclose()
     is_page = response.headers.get("content-type", "").startswith("text/html")
-    return _Answer(response.status_code, bytes(body[:MAX_BYTES]), len(body) <= MAX_BYTES, is_page, round_trip_ms)
+    return _Answer(
+        response.status_code,
+        bytes(body[:MAX_BYTES]),
+        len(body) <= MAX_BYTES,
+        is_page,
+        round_trip_ms,
+        location_of(response),
+    )

@@ -220,13 +220,13 @@ class HttpStream:
             model=self._model,
             complaint=complaint_of_body(body),
             private=private,
-            location=_location(response),
+            location=location_of(response),
             by_headers=self._by_headers,
             under=self._under,
         )
 
 
-def _location(response: httpx.Response) -> str:
+def location_of(response: httpx.Response) -> str:
     """Where a redirect leads to, without what may be secret in it; "" where nobody says."""
     try:
         target = response.url.join(response.headers["location"])
