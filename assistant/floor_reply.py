@@ -143,10 +143,14 @@ class FloorReply:
         """Nothing was reported for too long."""
         return at - self.progress_at >= samples_of_s(settings.stuck_after_s)
 
+    @property
+    def looks(self) -> bool:
+        """It answers somebody, who has heard nothing of it: it is not begun over them."""
+        return bool(self.earlier) and not self.audible
+
     def looked(self, at: Samples, voicing: Voicing, *, interruptible: bool) -> Effects:
-        """A frame in which nobody is known to speak: while nothing of it was heard, it is not begun over a voice."""
-        hold = bool(self.earlier) and interruptible and not self.audible and self.look.at(at, voicing)
-        if not hold:
+        """A frame in which nobody is known to speak."""
+        if not (self.looks and interruptible and self.look.at(at, voicing)):
             return self.released()
         held, self.held = self.held, True
         return () if held else (Hold(self.reply),)

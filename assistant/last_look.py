@@ -6,7 +6,7 @@ syllable. So nothing is begun on a frame that may be one; what that costs an end
 
 from dataclasses import dataclass
 
-from audio.units import Samples, samples_of_ms
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
 
 LOOK_MS = 140.0
@@ -15,7 +15,7 @@ LOOK_MS = 140.0
 
 @dataclass(slots=True)
 class LastLook:
-    """At one silence, from when an answer is due until it is heard.
+    """At the silences of one turn, from when an answer is due until it is heard.
 
     Attributes:
         holds: As of the newest frame, the answer had better wait.
@@ -23,12 +23,14 @@ class LastLook:
 
     holds: bool = False
     _since: Samples | None = None
+    _last: Samples = Samples(0)
 
     def at(self, at: Samples, voicing: Voicing) -> bool:
-        """Take the next frame; see `holds`."""
-        if not voicing.stirs:
+        """Take the next frame; see `holds`. Where frames were left out, it is another silence, or another wait."""
+        if not voicing.stirs or at - self._last > FRAME_SAMPLES:
             self._since = None
-        elif self._since is None:
+        if voicing.stirs and self._since is None:
             self._since = at
+        self._last = at
         self.holds = self._since is not None and at - self._since < samples_of_ms(LOOK_MS)
         return self.holds

@@ -87,7 +87,7 @@ class OpenTurn:
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
         surest: How probably the detector heard a voice where it was surest of one.
-        look: Since the silence at hand has lasted long enough.
+        look: Wherever a silence has lasted long enough.
         cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
     """
 

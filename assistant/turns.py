@@ -27,6 +27,7 @@ from typing import assert_never
 
 from assistant.floor import Floor, FloorState
 from assistant.floor_reply import Challenge, FloorReply
+from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn
 from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import (
@@ -97,7 +98,8 @@ class Turns:
         state = self._state
         if state.turn is not None or state.announcements or state.goes_on is not None:
             return False
-        return state.reply is None or not (state.reply.held or state.reply.challenge is not None)
+        reply = state.reply
+        return reply is None or (reply.challenge is None and not (self._interruptible and reply.looks))
 
     def listens(self, until: Samples) -> bool:
         """Somebody has the floor, and nothing is prepared for its end: voiced frames up to there decide nothing."""
@@ -158,7 +160,8 @@ class Turns:
             return self._announce(at) if onset is None else self._state.begin_turn(onset, voicing, self.settings)
         turn.hears(voicing)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
-            turn.look.at(at, voicing)
+            if self._interruptible and not turn.forced:
+                turn.look.at(at, voicing)
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
             return self._speaking(turn, at, voicing)
@@ -182,7 +185,7 @@ class Turns:
             turn.speech_end = at
             dropped = turn.drop_attempts("went on")
             turn.forced = turn.overlong = True
-            turn.endpoint = at
+            turn.endpoint, turn.look = at, LastLook()
             return (*dropped, turn.begin_attempt(at, at, self.settings), Endpoint(turn.number))
         if voicing.fading is not None:
             turn.endpoint = None
@@ -210,7 +213,7 @@ class Turns:
 
     def _end_turn(self, turn: OpenTurn, at: Samples) -> Effects:
         """It is over, whatever is still to be heard."""
-        turn.endpoint, turn.forced = at, True
+        turn.endpoint, turn.forced, turn.look = at, True, LastLook()
         if self.settings.held and turn.attempt is not None and turn.attempt.settled:
             return (Endpoint(turn.number), *self._state.commit_if_ready(turn, at))  # it was prepared for
         dropped = turn.drop_attempts("went on")

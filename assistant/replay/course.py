@@ -49,6 +49,7 @@ class Given:
         place: Where; the same as in the recording if `same`.
         prepared: When it was begun, and at which place.
         same: It was committed, and begun, where the recorded one was.
+        ready: When its first sound might have left, and how long that takes to be heard, where it is made up.
         audible: When it is heard, as far as is known.
         interrupted: When a voice took the floor, which began at `voice`.
     """
@@ -59,6 +60,7 @@ class Given:
     prepared: Samples
     prepared_place: int
     same: bool
+    ready: tuple[Samples, Samples] | None = None
     audible: Samples | None = None
     retracted: bool = False
     interrupted: Samples | None = None

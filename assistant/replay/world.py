@@ -10,6 +10,7 @@ import copy
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from assistant.floor import Floor
 from assistant.replay.course import Change, Course, Given, Pace, Span
@@ -97,7 +98,7 @@ class _World:
     dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
     due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
-    held: ReplyId | None = None  # its first sound waits
+    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)  # of a reply whose first sound waits
 
     # ---- what was told then ----
 
@@ -182,10 +183,8 @@ class _World:
     def _until(self, position: Samples) -> None:
         """What would have come before the end of the next frame."""
         while self.due and self.due[0][0] < position:
-            _, _, stretch, reply, event = heapq.heappop(self.due)
-            if reply is not None and reply == self.held:
-                self._later(position, event, reply=reply)
-            elif stretch is None or stretch == self.stretch:
+            _, _, stretch, _, event = heapq.heappop(self.due)
+            if stretch is None or stretch == self.stretch:
                 self.tell(event())
 
     def _later(
@@ -220,7 +219,7 @@ class _World:
                 case Commit():
                     self._commit(effect)
                 case Hold(reply):
-                    self.held = reply
+                    self._hold(reply)
                 case Release(reply):
                     self._release(reply)
                 case Retract(reply) | Interrupt(reply, "voice"):
@@ -322,11 +321,12 @@ class _World:
             return
         self.course.assumed.add("answer")
         reply, ready = given.commit.reply, given.prepared + self.pace.prepare
-        given.audible = audible = Samples(max(given.at, ready) + self.pace.playout)
+        given.ready = Samples(max(given.at, ready)), self.pace.playout
+        given.audible = audible = Samples(sum(given.ready))
         played = self._answer_then()
         if played is None or played.audible is None:
             self._later(audible, lambda: Playing(self.now, reply, 0, audible=True), reply=reply)
-            self._later(Samples(audible + FIRST_WORD), lambda: Playing(self.now, reply, 1, audible=True))
+            self._later(Samples(audible + FIRST_WORD), lambda: Playing(self.now, reply, 1, audible=True), reply=reply)
             return
         shift = audible - played.audible
         for at, words_heard, heard in played.reports:
@@ -336,13 +336,29 @@ class _World:
                 reply=reply,
             )
         if played.ended is not None:
-            self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply))
+            self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
+
+    def _hold(self, reply: ReplyId) -> None:
+        """Its first sound waits, if it has not left yet."""
+        self.held = []
+        ready = next((given.ready for given in self.course.given if given.commit.reply == reply), None)
+        if ready is None or ready[0] < self.now:
+            return
+        self.held = [(at, event) for at, _, _, held, event in sorted(self.due, key=itemgetter(0, 1)) if held == reply]
+        self.due = [due for due in self.due if due[3] != reply]
+        heapq.heapify(self.due)
 
     def _release(self, reply: ReplyId) -> None:
-        self.held = None
+        """It leaves now, if it is ready, and all that follows as much later."""
+        held, self.held = self.held, []
         for given in self.course.given:
-            if given.commit.reply == reply and given.audible is not None and not given.same:
-                given.audible = max(given.audible, self.now)
+            if given.commit.reply == reply and given.ready is not None and held:
+                ready, playout = given.ready
+                late = max(0, self.now - ready)
+                given.ready = Samples(ready + late), playout
+                given.audible = Samples(ready + late + playout)
+                for at, event in held:
+                    self._later(Samples(at + late), event, reply=reply)
 
     def _answer_then(self) -> Played | None:
         """How the recorded answer to this turn was heard."""

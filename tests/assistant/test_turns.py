@@ -250,16 +250,62 @@ def test_nor_is_a_room_that_is_never_silent_waited_for() -> None:
     assert scene.stirring(200) == (), "it was waited for already"
 
 
+def test_each_silence_is_looked_at_afresh() -> None:
+    scene = prepared_by_the_end()
+    assert scene.stirring(60) == ()
+    scene.voice(500)
+    scene.silence(100)
+    scene.transcribed(ReplyId(1, 2), "a small coffee with milk")
+    scene.silence(280)
+    assert scene.stirring(LOOK_MS) == ()
+    assert Endpoint(1) in scene.stirring(20)
+
+
+def test_so_it_is_where_the_silence_turns_out_to_be_longer() -> None:
+    scene = prepared_by_the_end()
+    assert scene.stirring(40) == ()
+    assert scene.turns._state.turn is not None
+    scene.turns._state.turn.wait_ms = 600.0
+    assert scene.silence(160) == ()
+    assert scene.stirring(LOOK_MS) == ()
+    assert Endpoint(1) in scene.stirring(20)
+
+
+@pytest.mark.parametrize("changed", [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}])
+def test_what_a_client_ends_or_nobody_may_interrupt_is_answered_at_once(changed: dict[str, bool]) -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100, **changed))  # type: ignore[arg-type]
+    scene.voice(800)
+    scene.silence(60)
+    told = scene.stirring(400)
+    told += scene.tell(Submitted(at(scene.now_ms)))
+    told += scene.stirring(40)
+    for attempt in (1, 2):
+        told += scene.transcribed(ReplyId(1, attempt), "hello")
+    told += scene.tell(Asked(at(scene.now_ms), "requested"))
+    assert any(isinstance(effect, Commit) for effect in told)
+    assert not any(isinstance(effect, Hold) for effect in told)
+
+
 def test_an_answer_that_was_not_heard_yet_waits_for_a_moment_where_they_may_be_going_on() -> None:
     scene = Scene()
     reply = scene.replying("a small coffee")
+    assert not scene.turns.calm, "the next silent frame may hold it"
     assert scene.stirring(20) == (Hold(reply),)
     assert scene.stirring(40) == ()
-    assert not scene.turns.calm, "the frame that releases it may not wait for company"
+    assert not scene.turns.calm
     assert scene.silence(20) == (Release(reply),)
     assert scene.stirring(LOOK_MS) == (Hold(reply),)
     assert scene.stirring(20) == (Release(reply),)
     assert scene.stirring(100) == ()
+    scene.playing(reply, 0)
+    assert scene.turns.calm
+    assert scene.voice(20)[0] == Duck(reply)
+
+
+def test_who_goes_on_while_it_waits_has_heard_nothing() -> None:
+    scene = Scene()
+    reply = scene.replying("a small coffee")
+    assert scene.stirring(40) == (Hold(reply),)
     assert scene.voice(20)[1:] == (Retract(reply), Started(1, at(scene.now_ms - 20)))
 
 

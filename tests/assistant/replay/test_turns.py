@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from rehearsal import Rehearsal, Says
+from rehearsal import LoudnessVad, Rehearsal, Says
 from trace_samples import TIME, demo_records, rehearsed
 
 from assistant.replay.course import Change
@@ -16,6 +16,7 @@ from assistant.trace_report.reading import Record
 from assistant.turn_settings import TurnSettings
 
 TURNS = TurnSettings(hangover_ms=400, speculate_after_ms=40)
+SHORT = "It is ten o'clock and all is well."
 LONG = "It is ten o'clock and all is well in town, and in the country, too."
 MILK = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
 """A pause of 340 ms inside a turn."""
@@ -59,6 +60,18 @@ def test_another_wait_moves_the_endpoint_and_the_answer(plain: list[Record], han
         assert "answer" in found.assumed
         # What is computed is what comes of really holding the conversation with that setting, to within a frame.
         assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=20)
+
+
+@pytest.mark.parametrize("stirs", [(2100, 2140), (2100, 2180), (2200, 2320)])
+def test_an_answer_that_would_have_waited_for_somebody_about_to_go_on_waits(stirs: tuple[int, int]) -> None:
+    recorded, held = (
+        rehearsed([TIME], turns=replace(TURNS, hangover_ms=wait_ms), vad=LoudnessVad(stirs=[stirs]), replies=(SHORT,))
+        for wait_ms in (400.0, 300.0)
+    )
+    ((found,), (record,)) = replayed(recorded, settings(hangover_ms=300.0)), held
+    waited = any(span["name"] == "look" for span in record["spans"])
+    assert waited == (stirs[0] == 2100), "the answer leaves at 2130"
+    assert found.now.latency_ms == pytest.approx(record["response_latency_ms"], abs=20)
 
 
 def test_without_attempts_the_work_is_waited_for(plain: list[Record]) -> None:
