@@ -31,6 +31,9 @@ until the first speakable unit. tts: until its first audible sample. transport: 
 jitter buffer and device.
 """
 
+LOOK = "look"
+"""Of a span, of `endpoint_wait`: the first sound is ready, and waits because somebody seems to go on."""
+
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assistant.latency import Span, Stage
+from assistant.latency import LOOK, Span, Stage
 from assistant.script import Stretch
 from assistant.trace.turn_trace import TurnTrace
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
-
-LOOK = "look"
-"""The span in which the first sound waited because somebody seemed to go on."""
 
 
 @dataclass(slots=True)

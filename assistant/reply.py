@@ -13,8 +13,8 @@ from typing import assert_never
 
 from assistant.answer_books import AnswerBooks
 from assistant.facts import Fact, UnitSpoken, WordsPlaced
-from assistant.latency import Span
-from assistant.playout_start import LOOK, PlayoutStart
+from assistant.latency import LOOK, Span
+from assistant.playout_start import PlayoutStart
 from assistant.script import Script, Stretch
 from assistant.sentences import Sentences, Unit
 from assistant.spoken.alignment import align

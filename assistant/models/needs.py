@@ -16,10 +16,7 @@ from assistant.models.catalogue import (
     named,
     piper_voice,
 )
-
-_OF_A_WHISPER_FOLDER = ("config.json", "tokenizer.json", "model.bin")
-_VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
-"""CTranslate2 reads either: which there is differs from one conversion to the next."""
+from audio import whisper_folder
 
 
 class ModelError(Exception):
@@ -248,9 +245,6 @@ def _wrong_with(path: Path, kind: Kind) -> str:
 def _lacking(path: Path, kind: Kind) -> str:
     """The file that a path lacks to be a model of a kind; "" if none."""
     if kind == "whisper":
-        lacking = [name for name in _OF_A_WHISPER_FOLDER if not _is_whole(path / name, None)]
-        if not any(_is_whole(path / name, None) for name in _VOCABULARIES):
-            lacking.append("vocabulary.json")
-        return lacking[0] if lacking else ""
+        return next(iter(whisper_folder.lacking(path)), "")
     wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
     return next((file.name for file in wanted if not _is_whole(file, None)), "")

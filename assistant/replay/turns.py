@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from assistant.latency import LOOK
 from assistant.replay.course import Assumed, Change, Course, Given, Pace, Span
 from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
 from assistant.replay.world import run
@@ -132,7 +133,7 @@ def pace_of(record: Record) -> Pace | None:
     if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
         return None
     prepare_ms = ends["tts"] - ends["stt"]
-    playout_ms = heard_ms - max(ends["tts"], ends["commit"], ends.get("look", heard_ms - 1e9))
+    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", LOOK) if name in ends)
     return Pace(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 

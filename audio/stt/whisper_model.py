@@ -16,6 +16,7 @@ from audio.errors import EngineLoadError
 from audio.stt.whisper_doubts import Evidence, doubt, invented, without_loop
 from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
+from audio.whisper_folder import lacking
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -119,8 +120,9 @@ class LoadedWhisper:
 
     def __init__(self, settings: WhisperSettings) -> None:
         """Load it and decode once, so that the first segment is as fast as the tenth. Raises EngineLoadError."""
-        if lacking := _lacking(settings.folder):
-            raise EngineLoadError(f"The Whisper model in {settings.folder} lacks {lacking}: {settings.remedy}.")
+        if missing := lacking(settings.folder):
+            what = f"The Whisper model in {settings.folder} lacks {', '.join(missing)}"
+            raise EngineLoadError(f"{what}: {settings.remedy}.")
         import ctranslate2  # noqa: PLC0415 - on use: 189 ms with faster_whisper
         from faster_whisper import WhisperModel  # noqa: PLC0415 - as above
         from faster_whisper.tokenizer import Tokenizer  # noqa: PLC0415 - as above
@@ -256,21 +258,6 @@ class LoadedWhisper:
                 f"The Whisper model {self._settings.called} knows {known}, not {language!r}: "
                 "set another assistant.language, or a model whose name does not end in .en."
             )
-
-
-def _lacking(folder: Path) -> str:
-    """The files that a model's folder lacks; without tokenizer.json faster-whisper would fetch one from the network."""
-    lacking = [name for name in ("model.bin", "config.json", "tokenizer.json") if not _is_whole(folder / name)]
-    if not any(_is_whole(folder / name) for name in ("vocabulary.json", "vocabulary.txt")):
-        lacking.append("vocabulary.json")
-    return ", ".join(lacking)
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        return path.is_file() and path.stat().st_size > 0
-    except OSError:  # it may not be looked at
-        return False
 
 
 def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
