@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
+from assistant.approach import Approach
 from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
 from assistant.turn_events import (
@@ -67,6 +68,7 @@ class FloorState:
     """Of one conversation.
 
     Attributes:
+        approach: What may become a turn.
         turn: The one that is open.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
@@ -75,6 +77,7 @@ class FloorState:
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
     """
 
+    approach: Approach | None = None
     turn: OpenTurn | None = None
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
@@ -121,10 +124,19 @@ class FloorState:
         cut = (settings.manual or self.cut_at == self.used_until) and not settings.held and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
-    def begin_turn(self, onset: Samples, voicing: Voicing, settings: TurnSettings) -> Effects:
-        """Somebody begins to speak."""
+    def approached(self, at: Samples, onset: Samples, voicing: Voicing, settings: TurnSettings) -> Effects:
+        """Somebody begins to speak, or something sounds like it: where a silence ends turns, a voice begins them."""
+        self.approach = (self.approach or Approach(onset, at)).voice(at, onset, voicing)
+        begins = self.approach.is_somebody or settings.manual or settings.held
+        return self.begin_turn(settings) if begins else ()
+
+    def begin_turn(self, settings: TurnSettings) -> Effects:
+        """Whoever may be speaking is."""
+        if self.approach is None:
+            return ()
+        onset, surest, self.approach = self.approach.onset, self.approach.surest, None
         segment = self.segment_at(onset, settings)
-        self._open(self.next_turn(), segment, onset, onset, settings).hears(voicing)
+        self._open(self.next_turn(), segment, onset, onset, settings).surest = surest
         return (OpenSegment(segment, onset), Started(self._turns_so_far, onset))
 
     def _open(

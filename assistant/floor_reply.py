@@ -89,7 +89,9 @@ class Challenge:
         return self.sure_ms >= enough_ms
 
     def counts(self, voicing: Voicing) -> None:
-        """A frame, as far as it is surely voice; of an early one as far as it is likely voice."""
+        """A frame, as far as it is surely voice; of an early one as far as it is likely voice. Silence is none."""
+        if not voicing.speaking:
+            return
         if not self.early:
             self.sure_ms += _sure_ms(voicing)
         elif as_traced(voicing.probability) >= LIKELY:

@@ -56,6 +56,8 @@ from audio.stt import SegmentId, Words
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
+_OF_CLIENTS = (Asked, Submitted, Pressed, Cleared, Cancelled)
+
 
 @dataclass(slots=True)
 class Turns:
@@ -96,7 +98,7 @@ class Turns:
     def calm(self) -> bool:
         """Nobody speaks or has just spoken, and nothing is to be said: the next silent frame decides nothing."""
         state = self._state
-        if state.turn is not None or state.announcements or state.goes_on is not None:
+        if state.turn is not None or state.approach is not None or state.announcements or state.goes_on is not None:
             return False
         reply = state.reply
         return reply is None or (reply.challenge is None and not (self._interruptible and reply.looks))
@@ -120,7 +122,9 @@ class Turns:
     def tell(self, event: Event) -> Effects:
         """Take one event, in order of time; the effects are to be performed at once and in order."""
         configured = self._state.configured(self.settings)
-        return (*configured, *self._told(event))
+        # What a client or a key does while somebody may be speaking is done in a turn.
+        begun = self._state.begin_turn(self.settings) if isinstance(event, _OF_CLIENTS) else ()
+        return (*configured, *begun, *self._told(event))
 
     def _told(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
         match event:
@@ -156,8 +160,7 @@ class Turns:
         if reply is not None:
             return self._heard_during_reply(reply, at, voicing)
         if turn is None:
-            onset = self._state.onset(at, voicing, self.settings)
-            return self._announce(at) if onset is None else self._state.begin_turn(onset, voicing, self.settings)
+            return self._heard_idle(at, voicing)
         turn.hears(voicing)
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
             if self._interruptible and not turn.forced:
@@ -168,6 +171,16 @@ class Turns:
         # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
         speech_end = voicing.edge if voicing.edge > turn.onset else turn.speech_end
         return self._pausing(turn, at, voicing, speech_end)
+
+    def _heard_idle(self, at: Samples, voicing: Voicing) -> Effects:
+        state = self._state
+        onset = state.onset(at, voicing, self.settings)
+        if onset is not None:
+            return state.approached(at, onset, voicing, self.settings)
+        if state.approach is not None and not state.approach.is_over(at):
+            return ()
+        state.approach = None
+        return self._announce(at)
 
     def _announce(self, at: Samples) -> Effects:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""

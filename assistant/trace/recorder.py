@@ -20,8 +20,8 @@ from audio.stt import Words
 from audio.units import FRAME_SAMPLES, Samples, s_of_samples
 from audio.vad import Voicing
 
-FRAMES_BEFORE = 50
-"""Detector output kept from before a segment was opened: 1 s, more than pre-roll and detection delay."""
+FRAMES_BEFORE = 150
+"""Detector output kept from before a segment was opened: 3 s, more than pre-roll, detection delay and an approach."""
 
 
 @dataclass(slots=True)

@@ -591,12 +591,12 @@ def last_asked(scene: Scene) -> ReplyId:
 
 def test_a_guess_at_what_was_never_surely_a_voice_is_not_answered() -> None:
     scene = Scene()
-    scene.babble(300, 0.74)
+    scene.babble(600, 0.74)
     scene.silence(400)
     assert guessed(scene, FIRST) == (
         Drop(FIRST, "noise"),
         DiscardSegment(SegmentId(0), 1),
-        NothingSaid(1, at(700), at(300), "noise"),
+        NothingSaid(1, at(1000), at(600), "noise"),
     )
     assert not [effect for effect in scene.effects if isinstance(effect, Prepare)]
     assert scene.floor() is Floor.IDLE
@@ -613,7 +613,7 @@ def test_a_guess_at_what_was_surely_a_voice_for_a_moment_is_answered() -> None:
 
 def test_words_that_are_no_guess_are_answered_however_unsure_the_voice() -> None:
     scene = Scene()
-    scene.babble(300)
+    scene.babble(600)
     scene.silence(400)
     assert any(isinstance(effect, Commit) for effect in scene.transcribed(FIRST, "stop"))
 
@@ -651,7 +651,7 @@ def test_a_guess_that_goes_on_with_what_was_surely_said_is_part_of_it() -> None:
 
 def test_words_that_are_a_guess_when_they_are_asked_for_again_confirm_the_same_ones() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
-    scene.babble(300, 0.72)
+    scene.babble(600, 0.72)
     scene.silence(60)
     scene.transcribed(last_asked(scene), "what time is it")
     scene.silence(60)
@@ -674,7 +674,7 @@ def test_words_that_are_once_no_guess_are_none(guesses: tuple[bool, bool]) -> No
 
 def test_a_guess_that_is_none_when_it_is_asked_for_again_is_answered() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
-    scene.babble(300, 0.72)
+    scene.babble(600, 0.72)
     scene.silence(60)
     guessed(scene, last_asked(scene), "stock")
     scene.silence(60)
@@ -685,7 +685,7 @@ def test_a_guess_that_is_none_when_it_is_asked_for_again_is_answered() -> None:
 
 def test_a_guess_that_stays_one_is_noise_and_nothing_is_prepared() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
-    scene.babble(300, 0.72)
+    scene.babble(600, 0.72)
     scene.silence(60)
     guessed(scene, last_asked(scene), "the")
     scene.silence(60)
@@ -697,7 +697,7 @@ def test_a_guess_that_stays_one_is_noise_and_nothing_is_prepared() -> None:
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_guess_for_which_a_client_asks_behind_its_end_is_answered(answers: bool) -> None:
     scene = Scene(TurnSettings(by_client=True, answers=answers))
-    scene.babble(300, 0.7)
+    scene.babble(600, 0.7)
     scene.silence(400)
     assert scene.floor() is Floor.ENDED
     scene.tell(Submitted(at(scene.now_ms)) if answers else Asked(at(scene.now_ms), "requested", ""))
@@ -707,7 +707,7 @@ def test_a_guess_for_which_a_client_asks_behind_its_end_is_answered(answers: boo
 
 def test_what_a_client_may_want_to_answer_is_not_withheld() -> None:
     scene = Scene(TurnSettings(by_client=True, answers=False))
-    scene.babble(300, 0.7)
+    scene.babble(600, 0.7)
     scene.silence(400)
     assert [effect.text for effect in guessed(scene, last_asked(scene)) if isinstance(effect, TakeDown)] == ["the"]
 
@@ -742,11 +742,99 @@ def test_who_was_addressing_it_beside_a_reply_is_no_noise_when_they_go_on() -> N
 def test_only_voice_makes_a_turn_sure() -> None:
     """The trace keeps nothing else, and a replay decides alike."""
     scene = Scene()
-    scene.babble(300, 0.6)
-    scene.tell(Heard(at(320), Voicing(False, at(300), 1.0)))
-    scene.now_ms, scene.speaking, scene.edge_ms = 320, False, 300
+    scene.babble(600, 0.6)
+    scene.tell(Heard(at(620), Voicing(False, at(600), 1.0)))
+    scene.now_ms, scene.speaking, scene.edge_ms = 620, False, 600
     scene.silence(400)
-    assert NothingSaid(1, at(720), at(300), "noise") in guessed(scene, FIRST)
+    assert NothingSaid(1, at(1020), at(600), "noise") in guessed(scene, FIRST)
+
+
+# ---- a voice that may be none ----
+
+
+def test_noise_that_opens_the_detector_for_an_instant_begins_no_turn() -> None:
+    scene = Scene()
+    for _ in range(10):
+        assert scene.babble(380, 0.74) == ()
+        assert scene.silence(400) == ()
+    assert scene.floor() is Floor.IDLE
+
+
+def test_a_turn_begins_where_its_voice_did_and_not_where_it_was_sure() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert scene.babble(300, 0.6) == ()
+    assert scene.babble(20, 0.76) == (OpenSegment(SegmentId(at(700)), at(1000)), Started(1, at(1000)))
+
+
+def test_a_soft_first_word_belongs_to_the_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.6)
+    scene.silence(380)
+    assert scene.voice(20) == (OpenSegment(SegmentId(at(700)), at(1000)), Started(1, at(1000)))
+
+
+def test_a_voice_of_which_nobody_is_ever_sure_begins_a_turn() -> None:
+    scene = Scene()
+    assert scene.babble(380, 0.55) == ()
+    assert scene.babble(20, 0.55) == (OpenSegment(SegmentId(0), at(0)), Started(1, at(0)))
+
+
+def test_noises_in_a_row_are_joined_no_further_than_recognizers_hear() -> None:
+    scene = Scene()
+    for _ in range(6):
+        scene.babble(60, 0.55)
+        assert scene.silence(380) == ()
+    assert scene.voice(20) == (OpenSegment(SegmentId(at(1900)), at(2200)), Started(1, at(2200)))
+
+
+def test_how_sure_a_voice_was_is_forgotten_with_it() -> None:
+    scene = Scene()
+    scene.voice(300)
+    scene.silence(400)
+    scene.transcribed(FIRST, "")
+    assert scene.babble(300, 0.7) == ()
+
+
+def test_behind_a_pause_nobody_need_be_sure() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40))
+    scene.voice(300)
+    scene.silence(200)
+    assert any(isinstance(effect, Drop) for effect in scene.babble(20, 0.55))
+
+
+@pytest.mark.parametrize("settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)])
+def test_where_a_key_or_a_client_ends_turns_any_voice_begins_one(settings: TurnSettings) -> None:
+    assert Started(1, at(0)) in Scene(settings).babble(20, 0.55)
+
+
+def test_what_a_client_submits_is_heard_however_unsure() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.silence(1000)
+    scene.babble(100, 0.55)
+    told = scene.tell(Submitted(at(scene.now_ms)))
+    assert told[:2] == (OpenSegment(SegmentId(at(700)), at(1000)), Started(1, at(1000)))
+    assert any(isinstance(effect, Commit) for effect in guessed(scene, last_asked(scene)))
+
+
+def test_what_is_typed_while_somebody_may_be_speaking_does_not_swallow_them() -> None:
+    scene = Scene()
+    scene.babble(100, 0.55)
+    asked = scene.tell(Asked(at(scene.now_ms), "requested", ""))
+    assert asked[:2] == (OpenSegment(SegmentId(0), at(0)), Started(1, at(0)))
+
+
+def test_an_announcement_waits_for_who_may_be_speaking() -> None:
+    scene = Scene()
+    scene.voice(300)
+    scene.tell(Asked(at(scene.now_ms), "announcement", "Your timer rings."))
+    scene.silence(400)
+    scene.transcribed(FIRST, "")
+    assert scene.babble(300, 0.6) == ()
+    assert not scene.turns.calm
+    assert scene.silence(380) == ()
+    assert any(isinstance(effect, Commit) for effect in scene.silence(20))
 
 
 def test_a_noise_that_lasts_longer_than_a_turn_may_is_not_answered() -> None:

@@ -1,0 +1,52 @@
+"""Voice into the silence that may be none: a detector is to be sure of it before a turn begins. Pure.
+
+Noise opens a detector for an instant, too: a train that comes in, a dish that is put down. Of it the detector is not
+sure, of a voice it is, some 30 ms later (docs/vad.md). Nothing waits for that: what was said meanwhile is kept, and an
+answer waits for the end.
+"""
+
+from dataclasses import dataclass
+
+from assistant.open_turn import SURELY_VOICE, certainty
+from audio.units import FRAME_MS, Samples, samples_of_ms
+from audio.vad import Voicing
+
+UNSURE_UNTIL_MS = 400.0
+"""Voice of which the detector is not sure, but reports so much, is a turn all the same."""
+
+GAP_MS = 400.0
+"""A silence up to this between two such voices belongs to them, as it would in a turn: a first word may be soft."""
+
+LONGEST_MS = 2000.0
+"""Of those that are joined; recognizers hear no further back than some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """What may become a turn.
+
+    Attributes:
+        onset: Where it began.
+        voiced_until: The end of the last frame with a voice in it.
+        voiced_ms: How much voice was reported.
+        surest: As of a turn.
+    """
+
+    onset: Samples
+    voiced_until: Samples
+    voiced_ms: float = 0.0
+    surest: float = 0.0
+
+    def voice(self, at: Samples, onset: Samples, voicing: Voicing) -> "Approach":
+        """Another frame with a voice in it, which began at `onset`."""
+        before = self if at - self.onset <= samples_of_ms(LONGEST_MS) else Approach(onset, at)
+        return Approach(before.onset, at, before.voiced_ms + FRAME_MS, max(before.surest, certainty(voicing)))
+
+    @property
+    def is_somebody(self) -> bool:
+        """Enough of it was heard."""
+        return self.surest >= SURELY_VOICE or self.voiced_ms >= UNSURE_UNTIL_MS
+
+    def is_over(self, at: Samples) -> bool:
+        """A frame of silence: it was nothing."""
+        return at - self.voiced_until >= samples_of_ms(GAP_MS)

@@ -1,0 +1,120 @@
+"""Which voices begin a turn, of those that the detector reports while nobody speaks; prints a table of docs/vad.md.
+
+    python -m bench.beginnings [--manifest FILE]
+
+The manifest as for `bench.vad`; a recording without a `tag` is speech. Speech has its own room's noise before and
+behind it; a noise begins all at once behind silence, at its own level and 10 dB softer and louder.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from assistant.floor import Floor
+from assistant.turn_events import Heard, Started, Transcribe, Transcribed
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.frame import Frame
+from audio.stt import Words
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples
+from audio.vad import Vad
+from audio.vad.silero import SileroVad
+from bench.recordings import read_pcm
+from bench.vad import padded, percentiles
+
+LEVELS_DB = (-10, 0, 10)
+SILENCE_S = 0.6
+
+
+@dataclass(slots=True)
+class Beginnings:
+    """Of one set of recordings.
+
+    Attributes:
+        opened: Voices that the detector reported while no turn was open.
+        later_ms: Of those that are in a turn, how much later than that it began.
+        audio_s: What was listened to.
+    """
+
+    opened: int = 0
+    later_ms: list[float] = field(default_factory=list)
+    audio_s: float = 0.0
+
+    def listen(self, vad: Vad, pcm: Pcm) -> None:
+        """A recording, in which no word is understood: each turn is over when its silence is."""
+        vad.reset()
+        turns = Turns(TurnSettings())
+        waiting: list[tuple[Samples, Samples]] = []  # voices in no turn yet: where they began, and when that was known
+        speaking = False
+        self.audio_s += len(pcm) / MIC_RATE_HZ
+        for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+            frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
+            voicing, idle = vad.process(frame), turns.floor is Floor.IDLE
+            if idle and voicing.speaking and not speaking:
+                waiting.append((voicing.edge, frame.end))
+                self.opened += 1
+            speaking = voicing.speaking
+            for effect in turns.tell(Heard(frame.end, voicing)):
+                if isinstance(effect, Started):
+                    known = [known for edge, known in waiting if edge >= effect.onset]
+                    self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
+                    waiting.clear()
+                if isinstance(effect, Transcribe):
+                    turns.tell(Transcribed(frame.end, effect.reply, Words(effect.segment, frame.end, "")))
+
+
+def speech(manifest: Path) -> Iterator[Pcm]:
+    """In its room."""
+    for row in _rows(manifest):
+        if row.get("tag", "speech") != "noise":
+            yield padded(read_pcm(manifest.parent / str(row["file"])), seed=1)
+
+
+def noises(manifest: Path, *, voices: bool) -> Iterator[Pcm]:
+    """Each at all levels, with voices in it or without."""
+    for row in _rows(manifest):
+        if row.get("tag") != "noise" or bool(row.get("contains_voices") or row.get("silero_speech_s")) != voices:
+            continue
+        pcm = read_pcm(manifest.parent / str(row["file"])).astype(np.float64)
+        for level_db in LEVELS_DB:
+            louder = (pcm * 10 ** (level_db / 20)).round().clip(-32_768, 32_767).astype(np.int16)
+            yield np.concatenate([np.zeros(int(SILENCE_S * MIC_RATE_HZ), np.int16), louder])
+
+
+def _rows(manifest: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in manifest.read_text(encoding="utf-8").splitlines()]
+
+
+def row_of(name: str, recordings: Sequence[Pcm]) -> str:
+    """One line of the table."""
+    found, vad = Beginnings(), SileroVad()
+    for pcm in recordings:
+        found.listen(vad, pcm)
+    return (
+        f"| {name} | {len(recordings)}, {found.audio_s / 60:.1f} min | {found.opened} | {len(found.later_ms)} "
+        f"| {percentiles(found.later_ms, (50, 95, 100))} |"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Which voices begin a turn.")
+    parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
+    manifest = parser.parse_args().manifest
+    print("| what | recordings | the detector opens | of these in a turn | later, p50/95/max ms |\n" + "|---" * 5 + "|")
+    sets = {
+        "speech": list(speech(manifest)),
+        "noise without voices": list(noises(manifest, voices=False)),
+        "noise with voices in it": list(noises(manifest, voices=True)),
+    }
+    for name, recordings in sets.items():
+        if recordings:
+            print(row_of(name, recordings))
+
+
+if __name__ == "__main__":
+    main()

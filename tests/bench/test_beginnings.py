@@ -1,0 +1,51 @@
+"""Which voices begin a turn."""
+
+from pathlib import Path
+
+import numpy as np
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.vad import Vad, Voicing
+from audio.vad.silero import SileroVad
+from bench.beginnings import Beginnings, noises, speech
+
+RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
+
+
+class Scripted(Vad):
+    """Reports what it is told to: ms from and to, and how sure."""
+
+    name, end_bias_ms = "scripted", 0.0
+
+    def __init__(self, *voices: tuple[int, int, float]) -> None:
+        self.voices = voices
+
+    def process(self, frame: Frame) -> Voicing:
+        edge = Samples(0)
+        for begin_ms, end_ms, sure in self.voices:
+            begin, end = samples_of_ms(begin_ms), samples_of_ms(end_ms)
+            if begin < frame.end <= end:
+                return Voicing(True, begin, sure)
+            edge = end if end < frame.end else edge
+        return Voicing(False, edge, 0.0)
+
+    def reset(self) -> None:
+        pass
+
+
+def test_a_soft_first_word_is_in_its_turn_and_a_noise_is_in_none() -> None:
+    found = Beginnings()
+    found.listen(Scripted((200, 400, 0.6), (600, 900, 0.9), (3000, 3200, 0.6)), np.zeros(250 * FRAME_SAMPLES, np.int16))
+    assert found.opened == 3
+    assert found.later_ms == [400.0, 0.0]
+
+
+def test_who_speaks_in_the_recordings_that_ship_begins_a_turn_and_noise_does_not() -> None:
+    spoken, noise, vad = Beginnings(), Beginnings(), SileroVad()
+    for pcm in speech(RECORDINGS):
+        spoken.listen(vad, pcm)
+    for pcm in noises(RECORDINGS, voices=False):
+        noise.listen(vad, pcm)
+    assert len(spoken.later_ms) == spoken.opened >= 7
+    assert noise.later_ms == []
