@@ -39,7 +39,8 @@ class Approach:
 
     def voice(self, at: Samples, onset: Samples, voicing: Voicing) -> "Approach":
         """Another frame with a voice in it, which began at `onset`."""
-        before = self if at - self.onset <= samples_of_ms(LONGEST_MS) else Approach(onset, at)
+        joined = self.is_somebody or at - self.onset <= samples_of_ms(LONGEST_MS)
+        before = self if joined else Approach(onset, at)
         return Approach(before.onset, at, before.voiced_ms + FRAME_MS, max(before.surest, certainty(voicing)))
 
     @property

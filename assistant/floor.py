@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import Literal
 
 from assistant.approach import Approach
+from assistant.behind import STILL_SPEAKS_MS, Behind, Waiting
 from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
 from assistant.turn_events import (
@@ -46,9 +47,6 @@ MOST_ANNOUNCEMENTS = 20
 """Waiting for somebody to stop speaking; then the oldest are forgotten."""
 
 
-STILL_SPEAKS_MS = 300.0
-"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
-
 GOES_ON_AFTER_MS = 1000.0
 """Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
 have more to say."""
@@ -70,6 +68,7 @@ class FloorState:
     Attributes:
         approach: What may become a turn.
         turn: The one that is open.
+        behind: What is said behind a turn whose words are still to come.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
         cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
@@ -79,6 +78,7 @@ class FloorState:
 
     approach: Approach | None = None
     turn: OpenTurn | None = None
+    behind: Behind = field(default_factory=Behind)
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
@@ -120,9 +120,16 @@ class FloorState:
         """Where speech began that belongs to no turn yet; None where nobody speaks."""
         if not voicing.speaking or voicing.edge >= self.used_until:
             return voicing.edge if voicing.speaking else None
-        # Where speech was cut in two, what goes on behind the cut is the next turn.
-        cut = (settings.manual or self.cut_at == self.used_until) and not settings.held and voicing.fading is None
+        cut = self._goes_on_behind_cut(settings) and voicing.fading is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
+
+    def _goes_on_behind_cut(self, settings: TurnSettings) -> bool:
+        """Where speech was cut in two, what goes on behind the cut is the next turn."""
+        return (settings.manual or self.cut_at == self.used_until) and not settings.held
+
+    def waited(self, settings: TurnSettings) -> Waiting | None:
+        """What was said while the words of the turn before were still to come, and is a turn now."""
+        return self.behind.next(rest_too=self._goes_on_behind_cut(settings), any_voice=settings.manual)
 
     def approached(self, at: Samples, onset: Samples, voicing: Voicing, settings: TurnSettings) -> Effects:
         """Somebody begins to speak, or something sounds like it: where a silence ends turns, a voice begins them."""
@@ -134,10 +141,14 @@ class FloorState:
         """Whoever may be speaking is."""
         if self.approach is None:
             return ()
-        onset, surest, self.approach = self.approach.onset, self.approach.surest, None
-        segment = self.segment_at(onset, settings)
-        self._open(self.next_turn(), segment, onset, onset, settings).surest = surest
-        return (OpenSegment(segment, onset), Started(self._turns_so_far, onset))
+        voice, self.approach = self.approach, None
+        return self.begin_at(self.segment_at(voice.onset, settings), voice, voice.onset, settings)
+
+    def begin_at(self, segment: SegmentId, voice: Approach, speech_end: Samples, settings: TurnSettings) -> Effects:
+        """Somebody speaks, or has spoken up to `speech_end`, as far as is known."""
+        turn = self._open(self.next_turn(), segment, voice.onset, speech_end, settings)
+        turn.surest = voice.surest
+        return (OpenSegment(segment, voice.onset), Started(turn.number, voice.onset))
 
     def _open(
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
@@ -359,7 +370,7 @@ class FloorState:
         turn, reply = self.turn, self.reply
         self.goes_on = None
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
-            return self.answer_after_all(turn, event.at)
+            return () if self.behind.asked() else self.answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
             return ()
         unheard = None if reply is None or reply.words_heard else reply.announcement

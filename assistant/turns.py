@@ -98,7 +98,9 @@ class Turns:
     def calm(self) -> bool:
         """Nobody speaks or has just spoken, and nothing is to be said: the next silent frame decides nothing."""
         state = self._state
-        if state.turn is not None or state.approach is not None or state.announcements or state.goes_on is not None:
+        if state.turn is not None or state.announcements or state.goes_on is not None:
+            return False
+        if state.approach is not None or state.behind.waiting:
             return False
         reply = state.reply
         return reply is None or (reply.challenge is None and not (self._interruptible and reply.looks))
@@ -156,6 +158,10 @@ class Turns:
     # ---- the microphone ----
 
     def _heard(self, at: Samples, voicing: Voicing) -> Effects:
+        waited = self._waited(at) if self._state.behind.waiting else ()
+        return (*waited, *self._heard_now(at, voicing))
+
+    def _heard_now(self, at: Samples, voicing: Voicing) -> Effects:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
             return self._heard_during_reply(reply, at, voicing)
@@ -165,6 +171,8 @@ class Turns:
         if turn.endpoint is not None and (turn.forced or not voicing.speaking):
             if self._interruptible and not turn.forced:
                 turn.look.at(at, voicing)
+            if turn.forced and not self.settings.held:
+                self._state.behind.hear(at, voicing, self.settings)
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
             return self._speaking(turn, at, voicing)
@@ -199,6 +207,7 @@ class Turns:
             dropped = turn.drop_attempts("went on")
             turn.forced = turn.overlong = True
             turn.endpoint, turn.look = at, LastLook()
+            self._state.behind.cut_here(at)
             return (*dropped, turn.begin_attempt(at, at, self.settings), Endpoint(turn.number))
         if voicing.fading is not None:
             turn.endpoint = None
@@ -244,6 +253,36 @@ class Turns:
             return ()
         return self._state.give_up(turn, at, "stuck")
 
+    # ---- what was said behind a turn that waited for its words ----
+
+    def _waited(self, at: Samples) -> Effects:
+        state = self._state
+        if state.turn is not None or (state.reply is not None and state.reply.challenge is not None):
+            return ()
+        said = state.waited(self.settings)
+        if said is None:
+            return ()
+        if said.voice is None:
+            return (NothingSaid(state.next_turn(), at, said.speech_end, "no words"),)
+        ended = said.submitted_at is not None
+        effects: Effects = ()
+        if state.reply is not None:
+            voicing = Voicing(True, said.voice.onset, said.voice.surest)
+            effects = self._challenged(state.reply, at, said.segment, voicing)
+            reply = state.reply
+            if reply is not None and reply.challenge is not None and ended:  # the client may interrupt it
+                effects += (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
+        else:
+            effects = state.begin_at(said.segment, said.voice, said.speech_end, self.settings)
+        turn = state.turn
+        if turn is None or said.submitted_at is None:
+            return effects
+        turn.speech_end = said.speech_end
+        turn.vouched_for()
+        state.cut_here(said.submitted_at, self.settings)
+        effects += self._end_turn(turn, at)
+        return effects + (state.answer_after_all(turn, at) if said.owed else ())
+
     # ---- the words ----
 
     def _transcribed(self, event: Transcribed | NotTranscribed) -> Effects:
@@ -281,8 +320,7 @@ class Turns:
     def _heard_during_reply(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
-            onset = self._state.onset(at, voicing, settings)
-            return self._quiet(reply, at, voicing) if onset is None else self._challenged(reply, at, onset, voicing)
+            return self._heard_into(reply, at, voicing)
         challenge.goes_on(at, voicing)
         if challenge.kept:
             return self._heard_beside(reply, challenge, at, voicing)
@@ -293,6 +331,13 @@ class Turns:
         if challenge.is_sure(voicing, settings):
             return self._state.take(reply, challenge, at, settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))
+
+    def _heard_into(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
+        onset = self._state.onset(at, voicing, self.settings)
+        if onset is None:
+            return self._quiet(reply, at, voicing)
+        segment = self._state.segment_at(onset, self.settings)
+        return self._challenged(reply, at, segment, replace(voicing, edge=onset))
 
     def _heard_in_vain(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
         """Voice may not interrupt this reply."""
@@ -325,9 +370,8 @@ class Turns:
             return self._state.take(reply, challenge, at, self.settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))
 
-    def _challenged(self, reply: FloorReply, at: Samples, onset: Samples, voicing: Voicing) -> Effects:
-        segment = self._state.segment_at(onset, self.settings)
-        effects = reply.challenged(at, replace(voicing, edge=onset), segment, interruptible=self._interruptible)
+    def _challenged(self, reply: FloorReply, at: Samples, segment: SegmentId, voicing: Voicing) -> Effects:
+        effects = reply.challenged(at, voicing, segment, interruptible=self._interruptible)
         if not self._interruptible or reply.audible or reply.challenge is None:
             return (*reply.released(), *effects)
         # Nothing was heard yet: whoever speaks now is not interrupting but going on.
@@ -369,6 +413,9 @@ class Turns:
             state.announce_again(reply)
             effects = (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         turn = state.turn
+        if turn is not None and turn.forced and not self.settings.held and (not turn.overlong or state.behind.heard):
+            state.behind.submitted(at, self.settings)
+            return effects
         state.cut_here(at, self.settings)
         self._pressed_at = None
         if turn is None and self.settings.held:
@@ -376,7 +423,11 @@ class Turns:
         if turn is None:
             return (NothingSaid(state.next_turn(), at, at, "no words"),)  # nobody was heard in what is submitted
         turn.vouched_for()
-        return effects if turn.endpoint is not None else (*effects, *self._end_turn(turn, at))
+        if turn.endpoint is None:
+            effects += self._end_turn(turn, at)
+        turn.forced = True
+        state.behind.cut_here(at)
+        return effects
 
     def _pressed(self, at: Samples) -> Effects:
         turn, reply = self._state.turn, self._state.reply
@@ -392,6 +443,9 @@ class Turns:
 
     def _cleared(self, at: Samples) -> Effects:
         state, turn, reply = self._state, self._state.turn, self._state.reply
+        if turn is not None and turn.forced and not self.settings.held:
+            state.behind.cleared(at)
+            return ()
         state.cut_here(at, self.settings)
         self._pressed_at = None
         if reply is not None and reply.challenge is not None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assistant.behind import MOST_WAITING
 from assistant.floor import Floor
 from assistant.last_look import LOOK_MS
 from assistant.open_turn import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
@@ -1460,6 +1461,142 @@ def test_the_end_of_what_was_submitted_is_no_turn() -> None:
     scene.silence(500)
     assert scene.effects == []
     assert scene.turns.floor is Floor.IDLE
+
+
+MANUAL = TurnSettings(manual=True, by_client=True)
+
+
+def told_behind_a_commit(scene: Scene) -> None:
+    """A turn that a client ended at 1000 ms, and half a second of voice before its words come."""
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.silence(200)
+    scene.voice(500)
+    scene.silence(200)
+    scene.effects.clear()
+
+
+def test_what_is_said_while_the_words_before_are_still_to_come_is_a_turn_of_its_own() -> None:
+    scene = Scene(MANUAL)
+    told_behind_a_commit(scene)
+    scene.transcribed(FIRST, "the first half")
+    begun = (OpenSegment(SegmentId(at(1000)), at(1200)), Started(2, at(1200)))
+    assert scene.silence(20) == begun
+    asked = Transcribe(ReplyId(2, 1), SegmentId(at(1000)), at(1700))
+    assert scene.tell(Submitted(at(scene.now_ms)))[0] == asked
+
+
+def test_what_is_said_and_submitted_while_the_words_before_are_still_to_come_is_a_turn_of_its_own() -> None:
+    scene = Scene(MANUAL)
+    told_behind_a_commit(scene)
+    assert scene.tell(Submitted(at(1900))) == ()
+    scene.voice(400)
+    scene.tell(Submitted(at(2300)))
+    scene.transcribed(FIRST, "the first")
+    scene.silence(20)
+    scene.transcribed(ReplyId(2, 1), "the second")
+    scene.silence(20)
+    scene.transcribed(ReplyId(3, 1), "the third")
+    assert [effect.text for effect in scene.effects if isinstance(effect, TakeDown)] == [
+        "the first",
+        "the second",
+        "the third",
+    ]
+    assert [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)] == [
+        SegmentId(at(1000)),
+        SegmentId(at(1900)),
+    ]
+
+
+def test_an_answer_that_is_asked_for_behind_two_commits_answers_the_second() -> None:
+    scene = Scene(MANUAL)
+    told_behind_a_commit(scene)
+    scene.tell(Submitted(at(1900)))
+    assert scene.tell(Asked(at(1900), "requested")) == ()
+    assert isinstance(scene.transcribed(FIRST, "the first")[0], TakeDown)
+    scene.silence(20)
+    commit = next(e for e in scene.transcribed(ReplyId(2, 1), "the second") if isinstance(e, Commit))
+    assert commit.text == "the second"
+
+
+def test_a_commit_of_nothing_behind_another_one_is_nothing_once_the_words_of_that_have_come() -> None:
+    scene = Scene(MANUAL)
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.silence(500)
+    assert scene.tell(Submitted(at(1500))) == ()
+    scene.transcribed(FIRST, "all of it")
+    assert scene.silence(20) == (NothingSaid(2, at(1520), at(1500), "no words"),)
+
+
+def test_what_is_cleared_behind_a_commit_is_no_turn() -> None:
+    scene = Scene(MANUAL)
+    told_behind_a_commit(scene)
+    scene.tell(Cleared(at(scene.now_ms)))
+    scene.transcribed(FIRST, "the first half")
+    assert scene.silence(500) == ()
+
+
+def test_the_end_of_a_word_behind_a_commit_is_no_turn_when_its_words_come_late() -> None:
+    scene = Scene(MANUAL)
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.voice(240)
+    scene.silence(300)
+    scene.transcribed(FIRST, "all of it")
+    assert scene.silence(500) == ()
+
+
+def test_the_rest_of_a_turn_that_was_too_long_is_the_next_one_though_it_is_over_when_the_words_come() -> None:
+    scene = Scene(TurnSettings(max_turn_s=1.0, interruptible=False))
+    scene.voice(1500)
+    scene.silence(200)
+    scene.transcribed(FIRST, "the first half")
+    assert OpenSegment(SegmentId(at(1000)), at(1000)) in scene.silence(20)
+
+
+def test_the_rest_of_a_noise_that_was_too_long_is_nothing() -> None:
+    scene = Scene(TurnSettings(max_turn_s=1.0))
+    scene.voice(1500)
+    scene.silence(200)
+    scene.transcribed(FIRST, "")
+    assert scene.silence(1000) == ()
+
+
+def test_who_goes_on_behind_a_commit_and_has_finished_when_its_words_come_has_the_floor() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    told_behind_a_commit(scene)
+    scene.transcribed(FIRST, "what time")
+    assert Retract(FIRST) in scene.silence(20)
+    scene.silence(400)
+    commit = next(e for e in scene.transcribed(last_asked(scene), "is it") if isinstance(e, Commit))
+    assert commit.text == "what time is it"
+
+
+def test_noise_behind_a_commit_takes_nothing_back() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    scene.silence(200)
+    scene.babble(200)
+    scene.silence(200)
+    scene.transcribed(FIRST, "what time is it")
+    assert scene.silence(100) == ()
+
+
+def test_of_many_commits_the_last_ones_are_one() -> None:
+    scene = Scene(MANUAL)
+    scene.voice(1000)
+    scene.tell(Submitted(at(1000)))
+    for _ in range(12):
+        scene.silence(100)
+        scene.voice(300)
+        scene.silence(100)
+        scene.tell(Submitted(at(scene.now_ms)))
+    for number in range(1, 30):
+        scene.transcribed(ReplyId(number, 1), "one")
+        scene.silence(20)
+    assert sum(isinstance(effect, TakeDown) for effect in scene.effects) == 1 + MOST_WAITING
 
 
 @pytest.mark.parametrize("settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)])

@@ -470,6 +470,33 @@ def test_a_commit_is_answered_once() -> None:
     assert len(stage.done) == 1
 
 
+def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_come_is_another_item() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 1500
+        await stage.update(audio={"input": {"turn_detection": None}})
+        for _ in range(2):
+            await stage.sound(400, loud=True)
+            await stage.sound(200, loud=False)
+            await stage.send("input_audio_buffer.commit")
+        await stage.sound(200, loud=False)
+        await stage.send("input_audio_buffer.commit", event_id="empty")
+        await stage.send("response.create")
+        await stage.sound(6000, loud=False)
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(says=("what time is it", "and the date")))
+    first, second = stage.events("input_audio_buffer.committed")
+    assert second["previous_item_id"] == first["item_id"]
+    assert [item.text for item in stage.session.conversation.items if isinstance(item, Said) and item.spoken] == [
+        "what time is it",
+        "and the date",
+    ]
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.events("error")[0]["error"]["event_id"] == "empty"
+    assert stage.model.asked[-1][-1].content == "and the date"
+    assert len(stage.model.asked) == 1
+
+
 def test_a_whole_turn_may_come_at_once() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})

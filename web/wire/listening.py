@@ -1,5 +1,6 @@
 """The person's side on the wire: speech that starts and stops, and the turns that come of it."""
 
+from collections import deque
 from typing import assert_never
 
 from assistant.facts import NothingHeard, SpeechStarted, TurnTaken, WordsHeard
@@ -16,16 +17,19 @@ LOST_WORDS = ProtocolError(
     "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
 )
 
+MOST_COMMITS = 16
+"""While the words of earlier ones are still to come; turn taking keeps fewer apart."""
+
 
 class Listening:
     """Says what is heard, and turns that are over.
 
     Attributes:
-        committing: The client's commit that nothing came of yet.
+        committing: The client's commits that nothing came of yet.
     """
 
     def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
-        self.committing: CommitInput | None = None
+        self.committing: deque[CommitInput] = deque(maxlen=MOST_COMMITS)
         self._outbox = outbox
         self._order = order
         self._speech: SpeechStarted | None = None
@@ -92,7 +96,8 @@ class Listening:
         spoken = item if isinstance(item, Said) and item.spoken else None
         previous = self._order.insert(item.id)
         if spoken is not None:
-            self.committing = None
+            if self.committing:
+                self.committing.popleft()
             committed: JsonObject = {"previous_item_id": previous, "item_id": item.id}
             if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
                 known = {"audio_end_ms": _whole_ms(turn.speech_end_ms or 0.0), **known}
@@ -119,8 +124,8 @@ class Listening:
         )
 
     def _refuse_commit(self) -> None:
-        commit, self.committing = self.committing, None
-        if commit is not None:
+        if self.committing:
+            commit = self.committing.popleft()
             refusal = refused("input_audio_buffer_commit_empty", commit.event_id)
             self._outbox.add("error", {"error": error_object(refusal)})
 

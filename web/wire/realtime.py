@@ -88,7 +88,7 @@ class Realtime:
             case UpdateSession():
                 self._reader.config = command.config
             case CommitInput():
-                self._listening.committing = command
+                self._listening.committing.append(command)
             case CreateResponse():
                 self._speaking.ask(command)
         return (command,)
@@ -195,8 +195,8 @@ class Realtime:
 
     def refuse(self, command: Command, refusal: Refusal) -> None:
         """The command is not done, for this reason."""
-        if command is self._listening.committing:
-            self._listening.committing = None
+        if isinstance(command, CommitInput) and command in self._listening.committing:
+            self._listening.committing.remove(command)
         self._speaking.refuse(command)
         error = refused(refusal, command.event_id)
         if isinstance(command, CancelResponse) and command.reply is None:
