@@ -132,9 +132,21 @@ def _read(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -
         _read_list(dotted, text, origin, shown_as, found)
         return
     try:
-        found.given.append(Given(dotted, origin, KEYS[dotted].read(text)))
+        found.given.append(Given(dotted, origin, KEYS[dotted].read(_unquoted(text))))
     except ValueError as error:
         found.problems.append(f"{shown_as} = {shown(text)}: {error}")
+
+
+def _unquoted(text: str) -> str:
+    """A text in quotes, as config.toml has it, is what stands in them; any other is itself."""
+    bare = text.strip()
+    if len(bare) < len('""') or bare[0] not in "\"'" or bare[-1] != bare[0]:
+        return text
+    try:
+        value: object = tomllib.loads(f"value = {bare}")["value"]
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text
 
 
 def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:

@@ -153,6 +153,23 @@ def test_flags_and_variables_read_every_type() -> None:
     assert isinstance(found.tts.speed, float)
 
 
+@pytest.mark.parametrize(
+    ("text", "greeting"),
+    [
+        ('"Good day"', "Good day"),
+        (" 'Good day' ", "Good day"),
+        (r'"a \"b\" c"', 'a "b" c'),
+        ('"Hi" and "bye"', '"Hi" and "bye"'),
+        ('"', '"'),
+        ("it's", "it's"),
+    ],
+)
+def test_a_text_may_stand_in_the_quotes_of_the_file(text: str, greeting: str) -> None:
+    for environ, flags in (({"REPARTEE_ASSISTANT_GREETING": text}, []), ({}, [f"assistant.greeting={text}"])):
+        assert load_settings(None, environ, flags).settings.assistant.greeting == greeting
+    assert load_settings(None, {}, ['turn.profile = "patient"']).settings.turn.profile == "patient"
+
+
 def test_every_key_has_a_variable_and_a_flag() -> None:
     for dotted in KEYS:
         section, name = dotted.split(".")
