@@ -263,7 +263,7 @@ class FloorState:
             turn.attempts, turn.surest = reply.attempts, reply.surest
             turn.cut = reply.reply if reply.resumed else held_up
         else:
-            effect = Interrupt(reply.reply)
+            effect = Interrupt(reply.reply, went_on=challenge.early)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
             turn.cut = reply.reply
         turn.surest = max(turn.surest, challenge.surest)

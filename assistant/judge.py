@@ -82,6 +82,7 @@ class Judge:
     _at: Samples = Samples(0)
     _onset: Samples | None = None
     _silent_since: Samples | None = None
+    _turn_end: Samples = Samples(0)  # where the last words of the turn before ended
     _silence: _Silence | None = None
     _habits: PauseHabits = field(default_factory=PauseHabits)
     _assistant_said: str = ""
@@ -116,13 +117,15 @@ class Judge:
 
     def ended(self, *, turn: bool) -> None:
         """What was said is over; `turn`: and it was one."""
+        self._turn_end = self._at if self._silent_since is None else self._silent_since
         self._onset = self._silent_since = self._silence = None
         self._track.resting = True
         self._habits = self._habits.with_turn() if turn else self._habits.without_turn()
 
     def went_on(self) -> None:
-        """The speaker went on with the turn that was taken for over."""
-        self._habits = self._habits.with_return()
+        """The speaker, who began again, goes on with the turn that was taken for over."""
+        onset = self._at if self._onset is None else self._onset
+        self._habits = self._habits.with_return(ms_of_samples(onset - self._turn_end))
 
     def assistant_said(self, text: str) -> None:
         """What of the reply was heard: a question expects an answer."""

@@ -320,6 +320,8 @@ class Session:
                     self._listening.went_on()
             case Interrupt():
                 self._attempts.interrupt(effect)
+                if effect.went_on:
+                    self._listening.went_on()
             case Hold():
                 self._attempts.hold(effect.reply)
             case Release():

@@ -279,10 +279,15 @@ class Retract:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Cancel a reply that was being heard; remember it up to the last whole word."""
+    """Cancel a reply that was being heard; remember it up to the last whole word.
+
+    Attributes:
+        went_on: It came while its listener was only pausing: they spoke up right behind its beginning.
+    """
 
     reply: ReplyId
     why: Literal["voice", "requested", "stuck", "client"] = "voice"
+    went_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

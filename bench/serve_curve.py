@@ -15,9 +15,10 @@ from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
 from audio.endpointing.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
-from bench.turn_end import asked_once, curves, keyed, profiles, shipped_logits
+from bench.turn_end import asked_once, curves, profiles, shipped_logits
 from bench.turn_end_clips import turns
 from bench.turn_end_curve import Cost
+from bench.turn_end_habits import keyed, within_turns
 from bench.turn_end_moments import Moment, heard_moments
 
 ALONE = ("sound", "text", "smart")
@@ -43,8 +44,9 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
     """Fixed lengths of silence, each source over its thresholds, and the profiles on the last of the sources."""
     logits = {source: keyed(moments, shipped_logits(moments, source)) for source in sources}
-    shipped = profiles(moments, logits[sources[-1]])
-    drawn = [(curve.name, curve.points) for curve in curves(moments, logits)]
+    known = {source: within_turns(moments, found) for source, found in logits.items()}
+    shipped = profiles(moments, known[sources[-1]])
+    drawn = [(curve.name, curve.points) for curve in curves(moments, known)]
     return tuple(point for source, costs in (*drawn, ("profile", shipped)) for point in _points(source, costs))
 
 

@@ -17,15 +17,16 @@ import numpy as np
 
 from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end, hangover_ms
-from assistant.turn_end.priors import USUAL_EXCESS_MS, PauseHabits
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
 from audio.endpointing.smart_turn import SmartTurn
 from bench.turn_end_clips import turns, with_pauses
-from bench.turn_end_curve import Cost, Wait, cost, with_real_lengths
+from bench.turn_end_curve import Cost, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
+from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
 from bench.turn_end_table import SETS, SOURCES, collection, features_of, importance_of, names_of, signs_of
+from bench.turn_end_talks import SHARES, conversations, stock_of, talk_row
 
 CACHE = Path("out/turn_end")
 DOCS = Path("docs")
@@ -39,6 +40,7 @@ FOLDS, SEED = 10, 7
 FIXED_MS = (160, 200, 250, 300, 400, 500, 600, 700, 800, 1000, 1200)
 THRESHOLDS = tuple(np.arange(-1.4, 3.1, 0.2).tolist())
 CURVE_CEILING_MS = 1200.0
+SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
 def load(manifest: Path, *, tags: bool, made: bool, short: bool) -> list[Moment]:
@@ -150,28 +152,6 @@ def write_weights(moments: Sequence[Moment]) -> None:
 
 
 Area = tuple[float, float, float]
-Key = tuple[int, int, int]
-
-
-def key_of(moment: Moment) -> Key:
-    """Its turn, silence and length."""
-    return moment.turn, moment.number, moment.at_ms
-
-
-def keyed(moments: Sequence[Moment], logits: Floats) -> dict[Key, float]:
-    """Each moment's logit, with what a pause earlier in the turn says."""
-    pauses: dict[int, dict[int, float]] = {}
-    for moment in moments:
-        if moment.label in ("pause", "made"):
-            pauses.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
-    found = {}
-    for moment, logit in zip(moments, logits, strict=True):
-        habits = PauseHabits()
-        for number, lasts_ms in pauses.get(moment.turn, {}).items():
-            if number < moment.number:
-                habits = habits.with_pause(lasts_ms)
-        found[key_of(moment)] = float(logit) + habits.turn_shift
-    return found
 
 
 def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: int) -> dict[str, dict[str, Area]]:
@@ -191,27 +171,15 @@ def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: i
     return found
 
 
-def waits(logits: Mapping[Key, float], patience: Patience) -> Wait:
-    """How long each moment's estimate would have the turn wait."""
-
-    def wait(moment: Moment) -> float:
-        silence_ms = moment.known_ms
-        grown = float(np.clip(logits.get(key_of(moment), 0.0) + (silence_ms - REFERENCE_MS) / USUAL_EXCESS_MS, -8, 8))
-        probability = float(1 / (1 + np.exp(-grown)))
-        return hangover_ms(Estimate(probability, silence_ms, USUAL_EXCESS_MS, ""), patience)
-
-    return wait
-
-
 def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
     """A silence of one length ends the turn."""
     return [(f"{ms} ms", cost(moments, waits({}, Patience(ms, ms, ms, 0)))) for ms in FIXED_MS]
 
 
-def curves(moments: Sequence[Moment], logits: Mapping[str, Mapping[Key, float]]) -> list[Curve]:
+def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) -> list[Curve]:
     """Fixed hangovers, and each source over all thresholds, between the lowest floor and one ceiling."""
     found = [Curve("fixed", fixed(moments))]
-    for source, scores in logits.items():
+    for source, scores in known.items():
         points = []
         for threshold in THRESHOLDS:
             patience = Patience(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
@@ -220,10 +188,21 @@ def curves(moments: Sequence[Moment], logits: Mapping[str, Mapping[Key, float]])
     return found
 
 
-def profiles(moments: Sequence[Moment], logits: Mapping[Key, float]) -> list[tuple[str, Cost]]:
-    """The three that ship."""
-    named = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
-    return [(name, cost(moments, waits(logits, patience))) for name, patience in named]
+def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tuple[str, Cost]]:
+    """The three that ship, each turn a speaker's first."""
+    return [(name, cost(moments, waits(known, patience))) for name, patience in SHIPPED]
+
+
+def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
+    """The two that learn a speaker's pauses, with and without it."""
+    print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
+    print("|---|---|---|---|---|")
+    stock = stock_of(moments)
+    for name, patience in SHIPPED[1:]:
+        for share in SHARES:
+            for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as it ships", patience)):
+                said = conversations(stock, logits, way, share)
+                print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
 
 
 def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
@@ -276,7 +255,8 @@ def evaluate(moments: Sequence[Moment]) -> None:
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
     # What is said to an assistant, or might be.
     spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
-    scores = {sources: keyed(moments, found) for sources, found in shown.items()}
+    heard = {sources: keyed(moments, found) for sources, found in shown.items()}
+    scores = {sources: within_turns(spoken, found) for sources, found in heard.items()}
     drawn = curves(spoken, scores)
     kept = profiles(spoken, scores["sound+text+smart"])
     plot_curves(drawn, kept, DOCS / "turn-taking-curve.svg")
@@ -284,9 +264,13 @@ def evaluate(moments: Sequence[Moment]) -> None:
         print_costs(curve.name, curve.points[:: 1 if curve.name == "fixed" else 2])
     print_costs("profile, all sources", kept)
     print_costs("profile, without Smart Turn", profiles(spoken, scores["sound+text"]))
-    print_costs("profile, Smart Turn asked again at 200 and 400 ms", profiles(spoken, keyed(moments, again)))
+    print_costs(
+        "profile, Smart Turn asked again at 200 and 400 ms",
+        profiles(spoken, within_turns(spoken, keyed(moments, again))),
+    )
     read = [moment for moment in moments if collection(moment) == "read" and not moment.made]
-    print_costs("profile, read aloud", profiles(read, scores["sound+text+smart"]))
+    print_costs("profile, read aloud", profiles(read, within_turns(read, heard["sound+text+smart"])))
+    print_talks(spoken, heard["sound+text+smart"])
 
 
 def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
@@ -301,8 +285,10 @@ def judge(moments: Sequence[Moment]) -> None:
     logits = {sources: shipped_logits(moments, sources) for sources in SOURCES}
     print_areas(moments, logits)
     print_costs("fixed", fixed(moments))
-    print_costs("profile, all sources", profiles(moments, keyed(moments, logits["sound+text+smart"])))
-    print_costs("profile, without Smart Turn", profiles(moments, keyed(moments, logits["sound+text"])))
+    heard = {sources: keyed(moments, found) for sources, found in logits.items()}
+    for name, sources in (("all sources", "sound+text+smart"), ("without Smart Turn", "sound+text")):
+        print_costs(f"profile, {name}", profiles(moments, within_turns(moments, heard[sources])))
+    print_talks(moments, heard["sound+text+smart"])
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from assistant.trace.record import EventName, Outcome, TurnRecord
 from assistant.trace.told import ToldLog, probability_byte
 from assistant.trace.turn_trace import HearingTrace, Line, PartialFacts, TurnTrace, salted_hash
 from assistant.turn_end.completeness import completeness
-from assistant.turn_end.estimate import Estimate
+from assistant.turn_end.estimate import SELDOM, Estimate
 from assistant.turn_events import Commit, NothingSaid, OpenSegment, ReplyId, TakeDown, Transcribe
 from audio.clock import StreamClock
 from audio.frame import Frame
@@ -119,6 +119,8 @@ class Recorder:
             if self._is_heard_in(trace):
                 sources = estimate.sources or "habits"
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
+                if estimate.pausing > SELDOM:  # from here on they are waited for longer
+                    detail += f", who pauses in {estimate.pausing:.0%} of their turns"
                 trace.event("judged", now_s, detail)
 
     def segment_ended(self, turn: int, now_s: float) -> None:

@@ -183,7 +183,8 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
     patience = known.get("patience")
     if isinstance(patience, dict):
-        known["patience"] = Patience(**patience)
+        fields = Patience.__dataclass_fields__
+        known["patience"] = Patience(**{name: value for name, value in patience.items() if name in fields})
     return TurnSettings(**known)  # type: ignore[arg-type]
 
 
@@ -221,7 +222,7 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
             return f"partial {event.at} {event.words.segment} {event.words.rough:d} {said}"
         case Judged():
             found = event.estimate
-            numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r}"
+            numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
             return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
         case Transcribed():
             words = event.words
@@ -282,9 +283,10 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
         case "partial", [segment, rough, said]:
             text = {"-": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
             return Partial(at, Words(SegmentId(int(segment)), at, text, rough == "1"), called=said == "called")
-        case "judged", [segment, probability, silence_ms, excess_ms, sources]:
-            estimate = Estimate(float(probability), float(silence_ms), float(excess_ms), sources.replace("-", ""))
-            return Judged(at, SegmentId(int(segment)), estimate)
+        case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
+            share = float(pausing[0]) if pausing else 0.0  # older traces have none: all were waited for alike
+            found = float(probability), float(silence_ms), float(excess_ms)
+            return Judged(at, SegmentId(int(segment)), Estimate(*found, sources.replace("-", ""), share))
         case "words", [turn, attempt, segment, rough, said]:
             return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said))
         case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void]:

@@ -56,12 +56,14 @@ class Estimate:
         pause_excess_ms: How much longer the speaker's pauses last, in the mean, the longer they have lasted already;
             above 0.
         sources: What it rests on, for the trace.
+        pausing: In how many of their turns the speaker pauses, 0..1; see PauseHabits.
     """
 
     probability: float
     silence_ms: float
     pause_excess_ms: float
     sources: str
+    pausing: float = 0.0
 
     @property
     def logit(self) -> float:
@@ -127,7 +129,8 @@ class FusedTurnEnd:
             logit += _KNOWN_SENTENCE_SHIFT
         # Pauses end at a steady rate, ends do not: with every mean excess that passes, the odds grow e-fold.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
-        return Estimate(1 / (1 + exp(-_clipped(logit))), evidence.silence_ms, excess_ms, sources)
+        probability = 1 / (1 + exp(-_clipped(logit)))
+        return Estimate(probability, evidence.silence_ms, excess_ms, sources, evidence.habits.pausing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +142,14 @@ class Patience:
         ceiling_ms: The longest that is waited for in a turn that may be over.
         unfinished_ms: The silence that ends a turn that sounds unfinished.
         threshold: The logit of the probability at which waiting longer costs more than it saves.
+        pausing_ms: The ceiling for who pauses in every other turn; not above the other one: the same for all.
     """
 
     floor_ms: float
     ceiling_ms: float
     unfinished_ms: float
     threshold: float
+    pausing_ms: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_ms <= self.ceiling_ms <= self.unfinished_ms:
@@ -152,13 +157,27 @@ class Patience:
                 f"the floor is {self.floor_ms:g} ms, the ceiling {self.ceiling_ms:g}, that of an unfinished turn "
                 f"{self.unfinished_ms:g}: each must be at least the one before it, and the floor more than 0"
             )
+        if self.pausing_ms > self.unfinished_ms:
+            raise ValueError(
+                f"the ceiling for who pauses often is {self.pausing_ms:g} ms, that of an unfinished turn "
+                f"{self.unfinished_ms:g}: it may not be more"
+            )
+
+    def ceiling_for(self, pausing: float) -> float:
+        """For a speaker who pauses in this share of their turns, in ms."""
+        known = min(max((pausing - SELDOM) / (OFTEN - SELDOM), 0.0), 1.0)
+        return self.ceiling_ms + known * max(self.pausing_ms - self.ceiling_ms, 0.0)
 
 
 EAGER = Patience(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
-BALANCED = Patience(floor_ms=220, ceiling_ms=440, unfinished_ms=840, threshold=1.0)
-PATIENT = Patience(floor_ms=300, ceiling_ms=820, unfinished_ms=2000, threshold=1.4)
+BALANCED = Patience(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
+PATIENT = Patience(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
 """What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms; balanced lets go of it
 where a turn sounds unfinished, patient is for people who think while they speak."""
+
+SELDOM, OFTEN = 0.25, 0.5
+"""Shares of a speaker's turns with a pause: up to the first they are promised the same as everybody, from the second
+on they are waited for as who pauses."""
 
 UNFINISHED = -2.0
 """Evidence below which a turn sounds unfinished (a probability of 0.12). Of the turns that nobody paused in, 1 in 100
@@ -175,7 +194,7 @@ def hangover_ms(estimate: Estimate, patience: Patience) -> float:
     if estimate.evidence_logit < UNFINISHED:
         return patience.unfinished_ms
     wanted_ms = estimate.silence_ms + estimate.pause_excess_ms * (patience.threshold - estimate.logit)
-    return min(max(wanted_ms, patience.floor_ms), patience.ceiling_ms)
+    return min(max(wanted_ms, patience.floor_ms), patience.ceiling_for(estimate.pausing))
 
 
 @cache

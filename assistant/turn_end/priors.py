@@ -21,6 +21,9 @@ USUAL_EXCESS_MS = 650.0
 """How much longer than PAUSE_FROM_MS a pause lasts in the mean: 30 in free speech 664 ms, 372 in reading 538."""
 
 _WEIGHT = 5.0  # turns' and pauses' worth of belief in the usual, before anything is known of the speaker
+_USUALLY_PAUSING = 0.2
+_PAUSING_WEIGHT = 2.0
+_RECENT_TURNS = 12
 _MOST_PAUSES = 50
 _MOST_SHIFT = 1.0
 _PAUSED_IN_TURN_MS = 300.0
@@ -46,13 +49,17 @@ class PauseHabits:
         pauses_ms: The last fifty, each PAUSE_FROM_MS or more.
         pauses: How many in all.
         turns: How many turns were committed.
-        paused: Whether there was one of 300 ms or more in the turn at hand.
+        paused: Whether there was one of 300 ms or more in the turn at hand, or one that was taken for its end.
+        cut: Whether one of those was taken for its end.
+        recent: Whether there was a pause in each of the last dozen turns.
     """
 
     pauses_ms: tuple[float, ...] = ()
     pauses: int = 0
     turns: int = 0
     paused: bool = False
+    cut: bool = False
+    recent: tuple[bool, ...] = ()
 
     def with_pause(self, pause_ms: float) -> "PauseHabits":
         """After a silence in which the speaker kept the turn; a shorter one than PAUSE_FROM_MS changes nothing."""
@@ -67,15 +74,17 @@ class PauseHabits:
 
     def with_turn(self) -> "PauseHabits":
         """After a turn was committed."""
-        return replace(self, turns=self.turns + 1, paused=False)
+        recent = (*self.recent, self.paused)[-_RECENT_TURNS:]
+        return replace(self, turns=self.turns + 1, paused=False, cut=False, recent=recent)
 
     def without_turn(self) -> "PauseHabits":
         """After one came to nothing."""
-        return replace(self, paused=False)
+        return replace(self, paused=False, cut=False)
 
-    def with_return(self) -> "PauseHabits":
-        """After the speaker went on with a turn that was committed: what ended it was a pause."""
-        return replace(self, turns=max(self.turns - 1, 0), pauses=self.pauses + 1, paused=True)
+    def with_return(self, pause_ms: float) -> "PauseHabits":
+        """After the speaker went on with a turn that was committed: what ended it was a pause, of this length."""
+        reopened = replace(self, turns=max(self.turns - 1, 0), recent=self.recent[:-1]).with_pause(pause_ms)
+        return replace(reopened, paused=True, cut=True) if pause_ms >= PAUSE_FROM_MS else reopened
 
     @property
     def excess_ms(self) -> float:
@@ -88,6 +97,16 @@ class PauseHabits:
         """To be added to the logit: positive for who pauses less often than is usual; within ±1."""
         rate = (_WEIGHT * USUAL_PAUSES_PER_TURN + self.pauses) / (_WEIGHT + self.turns)
         return min(max(-log(rate / USUAL_PAUSES_PER_TURN), -_MOST_SHIFT), _MOST_SHIFT)
+
+    @property
+    def pausing(self) -> float:
+        """In what share of their turns this speaker pauses, 0..1: of the last dozen, drawn towards the usual.
+
+        People differ more than the turns of one of them, so that little is believed of the usual. The turn at hand
+        counts once a pause was taken for its end; whoever paused and was not cut into is promised their answer as ever.
+        """
+        turns = (*self.recent, True) if self.cut else self.recent
+        return (_PAUSING_WEIGHT * _USUALLY_PAUSING + sum(turns)) / (_PAUSING_WEIGHT + len(turns))
 
     @property
     def turn_shift(self) -> float:

@@ -24,7 +24,7 @@ from virtual_time import run_virtual
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.judge import Judge
-from assistant.turn_end.estimate import Estimate, Evidence, Patience
+from assistant.turn_end.estimate import BALANCED, EAGER, Estimate, Evidence, Patience
 from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
 from audio.endpointing.prosody import ProsodyTrack
@@ -81,6 +81,19 @@ def test_who_went_on_after_the_commit_has_paused() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=UNPREPARED)
     assert first == PauseHabits()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
+
+
+def test_who_goes_on_right_behind_the_beginning_of_the_answer_has_paused() -> None:
+    first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2700, 3400, "with milk"))
+    assert first == PauseHabits()
+    assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
+    assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
+
+
+def test_who_interrupts_later_has_not() -> None:
+    first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(3300, 4000, "with milk"))
+    assert first == PauseHabits()
+    assert (second.pauses, second.turns, second.paused, second.recent) == (0, 1, False, (False,))
 
 
 def test_who_speaks_up_before_a_greeting_is_heard_has_not_paused() -> None:
@@ -241,3 +254,45 @@ def test_a_silence_judged_before_anybody_speaks_leaves_nothing_to_be_loaded_by_t
         [sys.executable, "-c", LATER, str(recording)], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["True"]
+
+
+@dataclass
+class Undecided:
+    """Thinks every silence may be an end or a pause, of a speaker of whom it knows how often they pause."""
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        return Estimate(0.3, evidence.silence_ms, 650.0, "", evidence.habits.pausing)
+
+
+def cut_into(patience: Patience) -> list[bool]:
+    """Somebody makes a pause of 600 ms in each of four turns: in which were they talked over?"""
+    begins = [1000 + 8000 * number for number in range(4)]
+    says = [
+        said
+        for begin in begins
+        for said in (Says(begin, begin + 800, "a small coffee"), Says(begin + 1400, begin + 2000, "with milk"))
+    ]
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        ScriptedTranscriber(says),
+        ScriptedModel(("It is ten o'clock and all is well.",) * 8),
+        ScriptedVoice(),
+        Deeds(lambda _messages: None, lambda: NOON),
+        turn_end=Undecided(),
+    )
+    turns = TurnSettings(speculate_after_ms=100, patience=patience)
+    hold = Hold(ScriptedMicrophone(says, begins[-1] + 6000), engines, turns, keep_words=False)
+    records = run_virtual(hold.perform()).records
+    cut = [
+        record.speech_start_ms
+        for record in records
+        if any(event.name in ("interrupt", "retracted") for event in record.events)
+    ]
+    return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in begins]
+
+
+def test_who_was_talked_over_in_a_pause_is_waited_for_in_the_next_turns() -> None:
+    assert cut_into(BALANCED) == [True, False, False, False]
+    assert cut_into(replace(BALANCED, pausing_ms=0)) == [True] * 4
+    assert cut_into(EAGER) == [True] * 4, "who chose to be answered soon is"

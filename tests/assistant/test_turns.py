@@ -351,7 +351,7 @@ def test_going_on_after_a_word_interrupts_and_opens_a_new_turn() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(280)
-    assert scene.voice(20) == (Started(2, at(1800)), Interrupt(reply))
+    assert scene.voice(20) == (Started(2, at(1800)), Interrupt(reply, went_on=True))
     scene.voice(500)
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
 
@@ -438,8 +438,8 @@ def test_one_window_of_a_noise_right_behind_the_beginning_of_an_answer_is_not_en
         scene = Scene(soon)
         reply = scene.replying(words_heard=1, audible=True)
         scene.silence(300)
-        assert Interrupt(reply) not in scene.babble(enough_ms - 20, probability)
-        assert Interrupt(reply) in scene.babble(20, probability)
+        assert Interrupt(reply, went_on=True) not in scene.babble(enough_ms - 20, probability)
+        assert Interrupt(reply, went_on=True) in scene.babble(20, probability)
 
 
 def test_later_on_it_has_to_be_sure() -> None:
@@ -477,7 +477,7 @@ def test_a_mhm_right_behind_the_beginning_of_an_answer_is_none() -> None:
     reply = scene.replying(words_heard=1, audible=True)
     scene.babble(200)
     scene.tell(Partial(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
-    assert Interrupt(reply) in scene.babble(100)
+    assert Interrupt(reply, went_on=True) in scene.babble(100)
 
 
 def test_babble_that_no_detector_takes_for_speech_counts_for_nothing_even_there() -> None:
@@ -501,7 +501,7 @@ def test_a_partial_of_another_segment_says_nothing_about_this_voice() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     scene.voice(200)
     scene.tell(Partial(at(scene.now_ms), words("mhm", SegmentId(7))))
-    assert Interrupt(reply) in scene.voice(100)
+    assert Interrupt(reply, went_on=True) in scene.voice(100)
 
 
 def test_a_word_that_was_surely_heard_takes_the_floor_at_once() -> None:
@@ -511,7 +511,7 @@ def test_a_word_that_was_surely_heard_takes_the_floor_at_once() -> None:
     rough = Words(SegmentId(at(1500)), Samples(0), "stop", rough=True)
     assert scene.tell(Partial(at(scene.now_ms), rough)) == (), "a cough may be taken for a word, roughly"
     sure = words("stop", SegmentId(at(1500)))
-    assert scene.tell(Partial(at(scene.now_ms), sure)) == (Started(2, at(1800)), Interrupt(reply))
+    assert scene.tell(Partial(at(scene.now_ms), sure)) == (Started(2, at(1800)), Interrupt(reply, went_on=True))
 
 
 def test_attempts_before_the_endpoint_are_bounded() -> None:
@@ -1057,7 +1057,7 @@ def test_who_speaks_for_longer_than_a_turn_may_be_goes_on_where_it_was_ended() -
 
 def test_who_still_speaks_as_the_answer_is_heard_interrupts_it() -> None:
     scene = too_long("blah", words_heard=1)
-    assert scene.voice(300)[-2:] == (Started(2, at(2000)), Interrupt(FIRST))
+    assert scene.voice(300)[-2:] == (Started(2, at(2000)), Interrupt(FIRST, went_on=True))
 
 
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)])

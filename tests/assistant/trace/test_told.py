@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.trace.told import MOST_ENTRIES, ToldLog, told_of
-from assistant.turn_end.estimate import BALANCED, Estimate
+from assistant.trace.told import MOST_ENTRIES, ToldLog, settings_of, told_of
+from assistant.turn_end.estimate import BALANCED, Estimate, Patience
 from assistant.turn_events import (
     Asked,
     Cancelled,
@@ -61,7 +61,7 @@ def frame(number: int, voicing: Voicing) -> Heard:
     "event",
     [
         Judged(AT, SEGMENT, Estimate(0.1 + 0.2, 160.0, 648.123456789, "sound+text")),
-        Judged(AT, SEGMENT, Estimate(0.5, 160.0, 650.0, "")),
+        Judged(AT, SEGMENT, Estimate(0.5, 160.0, 650.0, "", 0.4666666666666667)),
         NotTranscribed(AT, REPLY, SEGMENT),
         Playing(AT, REPLY, 3, audible=True),
         ReplyEnded(AT, REPLY),
@@ -84,6 +84,12 @@ def frame(number: int, voicing: Voicing) -> Heard:
 )
 def test_there_and_back(event: Event) -> None:
     assert list(told_of(log(event).drain().entries)) == [SETTINGS, event]
+
+
+def test_estimates_of_older_traces_know_no_share_of_turns_with_a_pause() -> None:
+    assert list(told_of(["judged 320 7 0.5 160.0 650.0 sound"])) == [
+        Judged(Samples(320), SegmentId(7), Estimate(0.5, 160.0, 650.0, "sound"))
+    ]
 
 
 def test_frames_share_an_entry_while_nothing_changes() -> None:
@@ -141,6 +147,13 @@ def test_settings_are_told_when_they_change() -> None:
     made.tell(Submitted(AT), other)
     kinds = [told if isinstance(told, TurnSettings) else None for told in told_of(made.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
+
+
+def test_settings_of_older_and_newer_versions_are_read() -> None:
+    older = {"floor_ms": 220, "ceiling_ms": 440, "unfinished_ms": 840, "threshold": 1.0}
+    newer = {"patience": {**older, "pausing_ms": 760, "not_yet_ms": 1}, "not_yet": 2}
+    assert settings_of({"patience": older}).patience == Patience(220, 440, 840, 1.0)
+    assert settings_of(dict(newer)).patience == Patience(220, 440, 840, 1.0, 760)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +224,9 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             case "partial":
                 events = [Partial(Samples(at), words, bool(words.text.strip()) and draw(st.booleans()))]
             case "judged":
-                estimate = Estimate(draw(st.floats(0, 1)), draw(st.floats(0, 900)), draw(st.floats(1, 900)), "a+b")
+                chance, share = st.floats(0, 1), st.floats(0, 1)
+                silence_ms, excess_ms = draw(st.floats(0, 900)), draw(st.floats(1, 900))
+                estimate = Estimate(draw(chance), silence_ms, excess_ms, "a+b", draw(share))
                 events = [Judged(Samples(at), segment, estimate)]
             case "playing":
                 events = [Playing(Samples(at), reply, draw(st.integers(0, 2)), draw(st.booleans()))]

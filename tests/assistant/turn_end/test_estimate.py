@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from assistant.turn_end.estimate import (
     BALANCED,
     EAGER,
+    OFTEN,
     PATIENT,
+    SELDOM,
     Estimate,
     Evidence,
     FusedTurnEnd,
@@ -147,13 +149,37 @@ def test_a_floor_above_the_ceiling_is_refused() -> None:
     with pytest.raises(ValueError, match="ceiling 400, that of an unfinished turn 300"):
         Patience(200, 400, 300, 0)
 
+    with pytest.raises(ValueError, match="who pauses often is 900 ms, that of an unfinished turn 800"):
+        Patience(200, 400, 800, 0, 900)
+
+
+def test_who_pauses_often_is_waited_for_longer_where_the_profile_says_so() -> None:
+    def waits(pausing: float, patience: Patience, probability: float = 0.3) -> float:
+        return hangover_ms(Estimate(probability, 200, 650, "", pausing), patience)
+
+    stranger, often = PauseHabits().pausing, OFTEN
+    assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
+    assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
+    assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
+    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, "a turn that is surely over ends as soon as ever"
+    assert waits(often, BALANCED, 0.05) == BALANCED.unfinished_ms
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.sampled_from(PROFILES))
+def test_the_wait_grows_with_the_share_of_turns_that_have_a_pause(
+    one: float, other: float, probability: float, silence_ms: float, patience: Patience
+) -> None:
+    seldom, often = sorted((one, other))
+    waits = [hangover_ms(Estimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)]
+    assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
+
 
 def test_who_paused_in_a_turn_is_waited_for_in_the_same_turn() -> None:
     estimator = fitted_turn_end()
     once = PauseHabits().with_pause(450)
     chances = [
         estimator.estimate(Evidence(200, text="a small coffee", habits=habits)).probability
-        for habits in (PauseHabits(), once, once.with_turn(), PauseHabits().with_turn().with_return())
+        for habits in (PauseHabits(), once, once.with_turn(), PauseHabits().with_turn().with_return(450))
     ]
     assert chances[1] < chances[0] - 0.15
     assert chances[1] < chances[2] <= chances[0]

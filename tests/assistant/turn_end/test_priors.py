@@ -1,9 +1,12 @@
 """A speaker's own pauses, and what was asked."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.turn_end.estimate import OFTEN, SELDOM
 from assistant.turn_end.priors import (
     USUAL_EXCESS_MS,
     PauseHabits,
@@ -37,6 +40,43 @@ def test_who_never_pauses_is_answered_sooner() -> None:
     assert told([], turns=10).shift > 0.3
 
 
+def turns(*paused: bool) -> PauseHabits:
+    """After turns with and without a pause of half a second."""
+    habits = PauseHabits()
+    for one in paused:
+        habits = (habits.with_pause(500.0) if one else habits).with_turn()
+    return habits
+
+
+def test_one_turn_with_a_pause_says_much_of_a_stranger_and_little_of_an_old_acquaintance() -> None:
+    stranger, once = PauseHabits().pausing, turns(True).pausing
+    assert stranger < SELDOM < once < OFTEN < turns(True, True).pausing
+    assert turns(*[False] * 10, True).pausing < SELDOM
+    assert turns(True, *[False] * 4).pausing < SELDOM
+
+
+def test_the_turn_at_hand_counts_once_it_was_cut_into() -> None:
+    assert PauseHabits().with_pause(500.0).pausing == PauseHabits().pausing
+    cut = turns(False).with_return(700.0)
+    assert cut.pausing == turns(True).pausing
+    assert cut.without_turn().pausing == PauseHabits().pausing
+    assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, "a short one is none"
+
+
+def test_what_was_long_ago_is_forgotten() -> None:
+    assert turns(*[True] * 30, *[False] * 12).pausing == turns(*[False] * 12).pausing
+
+
+def test_who_goes_on_behind_the_commit_has_paused_in_that_very_turn() -> None:
+    went_on = turns(False, True).with_return(900.0)
+    assert went_on == replace(turns(False).with_pause(500.0).with_pause(900.0), turns=1, cut=True)
+    assert went_on.pausing == went_on.with_turn().pausing == turns(False, True).pausing
+
+
+def test_who_is_only_cut_off_by_the_longest_turn_has_not() -> None:
+    assert turns(False, False).with_return(-40.0) == turns(False)
+
+
 def test_a_plosive_is_no_pause() -> None:
     assert told([120.0], turns=0) == PauseHabits()
 
@@ -46,6 +86,8 @@ def test_habits_are_bounded(pauses_ms: list[float], turns: int) -> None:
     habits = told(pauses_ms, turns)
     assert len(habits.pauses_ms) <= 50
     assert -1 <= habits.shift <= 1
+    assert len(habits.recent) <= 12
+    assert 0 < habits.pausing < 1
     assert habits.excess_ms > 0
 
 

@@ -1,0 +1,67 @@
+"""What is known at a moment beside what is heard: the speaker's pauses so far, as the program counts them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp
+
+from assistant.turn_end.estimate import Estimate, Patience, hangover_ms
+from assistant.turn_end.priors import PAUSE_FROM_MS, PauseHabits
+from bench.turn_end_curve import Wait
+from bench.turn_end_fit import Floats
+from bench.turn_end_moments import Moment
+
+Key = tuple[int, int, int]
+
+_MOST_LOGIT = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of one moment.
+
+    Attributes:
+        logit: By what is heard, at the silence at which the models are calibrated.
+        habits: Of the speaker.
+    """
+
+    logit: float = 0.0
+    habits: PauseHabits = field(default_factory=PauseHabits)
+
+
+def key_of(moment: Moment) -> Key:
+    """Its turn, silence and length."""
+    return moment.turn, moment.number, moment.at_ms
+
+
+def keyed(moments: Sequence[Moment], logits: Floats) -> dict[Key, float]:
+    """Each moment's logit."""
+    return {key_of(moment): float(logit) for moment, logit in zip(moments, logits, strict=True)}
+
+
+def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict[Key, Known]:
+    """Each moment's logit, and the pauses earlier in the turn: of a speaker of whom nothing else is known."""
+    pauses: dict[int, dict[int, float]] = {}
+    for moment in moments:
+        if moment.label != "end":
+            pauses.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
+    found = {}
+    for moment in moments:
+        habits = PauseHabits()
+        for number, lasts_ms in pauses.get(moment.turn, {}).items():
+            if number < moment.number:
+                habits = habits.with_pause(lasts_ms)
+        found[key_of(moment)] = Known(logits[key_of(moment)], habits)
+    return found
+
+
+def estimate_of(moment: Moment, known: Known) -> Estimate:
+    """What the program would make of it; whole commands and answers to questions are not known here."""
+    habits = known.habits
+    logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
+    bounded = min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
+    return Estimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
+
+
+def waits(known: Mapping[Key, Known], patience: Patience) -> Wait:
+    """How long each moment's estimate would have the turn wait."""
+    return lambda moment: hangover_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)

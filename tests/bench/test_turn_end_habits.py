@@ -1,0 +1,37 @@
+"""What is known of a speaker at a moment of a recording."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assistant.turn_end.estimate import BALANCED, hangover_ms
+from assistant.turn_end.priors import PauseHabits
+from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
+from bench.turn_end_moments import Moment
+
+MOMENT = Moment(0, "s", "", "command", "pause", False, 0, 200, 200.0, 500.0, {}, None, "", False)
+FIRST, SHORT, LAST = (
+    MOMENT,
+    replace(MOMENT, number=1, label="gap", lasts_ms=150.0),
+    replace(MOMENT, number=2, label="end"),
+)
+OTHER = replace(MOMENT, turn=1, label="end")
+ALL = [FIRST, SHORT, LAST, OTHER]
+
+
+def test_pauses_count_for_the_silences_behind_them_in_the_same_turn() -> None:
+    known = within_turns(ALL, keyed(ALL, np.array([0.5, 1.0, 1.5, 2.0])))
+    assert known[key_of(FIRST)] == Known(0.5, PauseHabits())
+    assert known[key_of(SHORT)].habits == known[key_of(LAST)].habits == PauseHabits().with_pause(500.0)
+    assert known[key_of(OTHER)] == Known(2.0, PauseHabits()), "each turn is a speaker's first"
+
+
+def test_the_wait_is_the_programs() -> None:
+    habits = PauseHabits().with_pause(500.0)
+    known = {key_of(LAST): Known(0.7, habits)}
+    estimate = estimate_of(LAST, known[key_of(LAST)])
+    assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift + habits.turn_shift)
+    assert estimate.pausing == habits.pausing
+    assert waits(known, BALANCED)(LAST) == hangover_ms(estimate, BALANCED)
+    assert waits({}, BALANCED)(LAST) == hangover_ms(estimate_of(LAST, Known()), BALANCED)
