@@ -216,6 +216,7 @@ class FloorState:
             requested=turn.owed,
             surest=turn.surest,
             again=bool(turn.earlier) and not attempt.added,
+            forced=turn.forced,
             look=turn.look,
             held=turn.look.holds,
         )
@@ -263,7 +264,7 @@ class FloorState:
             turn.attempts, turn.surest = reply.attempts, reply.surest
             turn.cut = reply.reply if reply.resumed else held_up
         else:
-            effect = Interrupt(reply.reply, went_on=challenge.early)
+            effect = Interrupt(reply.reply, went_on=challenge.early and not reply.forced)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
             turn.cut = reply.reply
         turn.surest = max(turn.surest, challenge.surest)

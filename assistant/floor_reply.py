@@ -109,6 +109,7 @@ class FloorReply:
         surest: Of the turn that it answers.
         resumed: It is the rest of one that was cut.
         again: It was taken back for a voice without words: another such voice is believed less.
+        forced: Not a silence ended the turn that it answers, but a client, or its length.
         look: Of the turn that it answers.
         held: Its first sound waits, for somebody may be going on.
     """
@@ -123,6 +124,7 @@ class FloorReply:
     surest: float = 0.0
     resumed: bool = False
     again: bool = False
+    forced: bool = False
     words_heard: int = 0
     audible_at: Samples | None = None
     challenge: Challenge | None = None

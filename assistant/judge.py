@@ -117,7 +117,8 @@ class Judge:
 
     def ended(self, *, turn: bool) -> None:
         """What was said is over; `turn`: and it was one."""
-        self._turn_end = self._at if self._silent_since is None else self._silent_since
+        if turn:
+            self._turn_end = self._at if self._silent_since is None else self._silent_since
         self._onset = self._silent_since = self._silence = None
         self._track.resting = True
         self._habits = self._habits.with_turn() if turn else self._habits.without_turn()

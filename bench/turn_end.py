@@ -195,9 +195,11 @@ def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tupl
 
 def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     """The two that learn a speaker's pauses, with and without it."""
+    if not (stock := stock_of(moments)).plain or not stock.paused:
+        print("\nno conversations: they take turns with a pause and turns without one")
+        return
     print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
     print("|---|---|---|---|---|")
-    stock = stock_of(moments)
     for name, patience in SHIPPED[1:]:
         for share in SHARES:
             for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as it ships", patience)):

@@ -143,10 +143,10 @@ def _unquoted(text: str) -> str:
     if len(bare) < len('""') or bare[0] not in "\"'" or bare[-1] != bare[0]:
         return text
     try:
-        value: object = tomllib.loads(f"value = {bare}")["value"]
+        values = tomllib.loads(f"values = [{bare}]")["values"]  # a comment, or more behind it, is none: it ends no list
     except ValueError:
         return text
-    return value if isinstance(value, str) else text
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
 def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:

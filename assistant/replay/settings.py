@@ -43,8 +43,14 @@ def change_of(overrides: Sequence[str]) -> Change:
 
 
 def profile_of(settings: TurnSettings) -> Profile:
-    """The profile that was in effect; balanced where silences were of fixed length."""
-    return next((name for name, patience in PATIENCE.items() if patience == settings.patience), "balanced")
+    """The profile that was in effect, as it is now; balanced where silences were of fixed length.
+
+    Its numbers may be of another version, and its ceiling may have been lowered for a sound card.
+    """
+    if settings.patience is None:
+        return "balanced"
+    unfinished_ms = settings.patience.unfinished_ms
+    return min(PATIENCE, key=lambda name: abs(PATIENCE[name].unfinished_ms - unfinished_ms))
 
 
 def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:

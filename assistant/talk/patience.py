@@ -18,7 +18,8 @@ LEAST_CEILING_MS = 380.0
 def with_card(patience: Patience, card_ms: float) -> Patience:
     """The same, kept to the promise with a sound card that takes `card_ms`, microphone and loudspeaker together.
 
-    A profile that promises nothing stays as it is; so does one whose ceiling leaves enough.
+    A profile that promises nothing stays as it is; so does one whose ceiling leaves enough. Nothing is promised to who
+    pauses often, nor where a turn sounds unfinished.
     """
     if patience.ceiling_ms > PROMISED_MS:
         return patience

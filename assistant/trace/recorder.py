@@ -120,7 +120,7 @@ class Recorder:
                 sources = estimate.sources or "habits"
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 if estimate.pausing > SELDOM:  # from here on they are waited for longer
-                    detail += f", who pauses in {estimate.pausing:.0%} of their turns"
+                    detail += f", who pauses in {100 * estimate.pausing:.0f} % of their turns"
                 trace.event("judged", now_s, detail)
 
     def segment_ended(self, turn: int, now_s: float) -> None:

@@ -8,7 +8,8 @@ far as decisions depend on them: whether there are words, whether they agree wit
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
                                                       (0: silent since; 2: and perhaps about to go on)
     partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called
-    judged 41600 34112 0.49 160.0 650.0 sound+text    a segment's silence: probability, length, excess of a pause
+    judged 41600 34112 0.49 160.0 650.0 0.2 sound     a segment's silence: probability, length, excess of a pause, share
+                                                      of the speaker's turns with one, sources
     words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
                                                       they are none to be answered, if so (called)
     lost 41600 1 2 34112                              these never came

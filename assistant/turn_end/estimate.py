@@ -139,7 +139,7 @@ class Patience:
 
     Attributes:
         floor_ms: The shortest silence that ends a turn, however finished it sounds.
-        ceiling_ms: The longest that is waited for in a turn that may be over.
+        ceiling_ms: The longest that is waited for in a turn that may be over, of who seldom pauses.
         unfinished_ms: The silence that ends a turn that sounds unfinished.
         threshold: The logit of the probability at which waiting longer costs more than it saves.
         pausing_ms: The ceiling for who pauses in every other turn; not above the other one: the same for all.
@@ -173,23 +173,24 @@ EAGER = Patience(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
 BALANCED = Patience(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
 PATIENT = Patience(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
 """What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms; balanced lets go of it
-where a turn sounds unfinished, patient is for people who think while they speak."""
+where a turn sounds unfinished, and for who pauses often; patient is for people who think while they speak."""
 
 SELDOM, OFTEN = 0.25, 0.5
 """Shares of a speaker's turns with a pause: up to the first they are promised the same as everybody, from the second
 on they are waited for as who pauses."""
 
 UNFINISHED = -2.0
-"""Evidence below which a turn sounds unfinished (a probability of 0.12). Of the turns that nobody paused in, 1 in 100
-ends so (of readings 2), so that the 95th percentile of the answers is the ceiling's; of the pauses in free speech 48 in
-100 sound so (docs/turn-taking.md)."""
+"""Evidence below which a turn sounds unfinished (a probability of 0.12). Of the turns that nobody paused in, 2 in 100
+end so, so that the 95th percentile of their answers is the ceiling's; of the pauses in free speech half sound so
+(docs/turn-taking.md)."""
 
 
 def hangover_ms(estimate: Estimate, patience: Patience) -> float:
     """The silence that ends the turn, in ms from the end of speech, if nothing new is learned until then.
 
     While pauses end at a steady rate, the odds of an end grow e-fold with every mean excess of a pause; the turn is
-    over when they reach the threshold. Never below the floor or above the ceiling; falls with the probability.
+    over when they reach the threshold. Never below the floor or above the speaker's ceiling, but where a turn sounds
+    unfinished; falls with the probability.
     """
     if estimate.evidence_logit < UNFINISHED:
         return patience.unfinished_ms

@@ -16,6 +16,9 @@ Expected = Literal["anything", "yes or no", "a phrase"]
 PAUSE_FROM_MS = 200.0
 """A silence inside a turn counts as a pause from here on."""
 
+PAUSE_UP_TO_MS = 3000.0
+"""And up to here: who speaks again later has waited for an answer that did not come."""
+
 USUAL_PAUSES_PER_TURN = 1.0
 USUAL_EXCESS_MS = 650.0
 """How much longer than PAUSE_FROM_MS a pause lasts in the mean: 30 in free speech 664 ms, 372 in reading 538."""
@@ -52,6 +55,7 @@ class PauseHabits:
         paused: Whether there was one of 300 ms or more in the turn at hand, or one that was taken for its end.
         cut: Whether one of those was taken for its end.
         recent: Whether there was a pause in each of the last dozen turns.
+        before: What was known before the turn at hand was opened again; what comes to nothing has opened none.
     """
 
     pauses_ms: tuple[float, ...] = ()
@@ -60,6 +64,7 @@ class PauseHabits:
     paused: bool = False
     cut: bool = False
     recent: tuple[bool, ...] = ()
+    before: "PauseHabits | None" = None
 
     def with_pause(self, pause_ms: float) -> "PauseHabits":
         """After a silence in which the speaker kept the turn; a shorter one than PAUSE_FROM_MS changes nothing."""
@@ -75,16 +80,19 @@ class PauseHabits:
     def with_turn(self) -> "PauseHabits":
         """After a turn was committed."""
         recent = (*self.recent, self.paused)[-_RECENT_TURNS:]
-        return replace(self, turns=self.turns + 1, paused=False, cut=False, recent=recent)
+        return replace(self, turns=self.turns + 1, paused=False, cut=False, recent=recent, before=None)
 
     def without_turn(self) -> "PauseHabits":
         """After one came to nothing."""
-        return replace(self, paused=False, cut=False)
+        return self.before or replace(self, paused=False, cut=False)
 
     def with_return(self, pause_ms: float) -> "PauseHabits":
-        """After the speaker went on with a turn that was committed: what ended it was a pause, of this length."""
-        reopened = replace(self, turns=max(self.turns - 1, 0), recent=self.recent[:-1]).with_pause(pause_ms)
-        return replace(reopened, paused=True, cut=True) if pause_ms >= PAUSE_FROM_MS else reopened
+        """After the speaker went on with a turn that was committed, which a silence of this length had ended."""
+        paused, turns = self.recent[-1:] == (True,), max(self.turns - 1, 0)
+        reopened = replace(self, turns=turns, paused=paused, recent=self.recent[:-1], before=self.before or self)
+        if not PAUSE_FROM_MS <= pause_ms <= PAUSE_UP_TO_MS:
+            return reopened
+        return replace(reopened.with_pause(pause_ms), paused=True, cut=True)
 
     @property
     def excess_ms(self) -> float:
@@ -103,7 +111,7 @@ class PauseHabits:
         """In what share of their turns this speaker pauses, 0..1: of the last dozen, drawn towards the usual.
 
         People differ more than the turns of one of them, so that little is believed of the usual. The turn at hand
-        counts once a pause was taken for its end; whoever paused and was not cut into is promised their answer as ever.
+        counts once a pause was taken for its end; who paused in it and was not cut into is answered as ever, this time.
         """
         turns = (*self.recent, True) if self.cut else self.recent
         return (_PAUSING_WEIGHT * _USUALLY_PAUSING + sum(turns)) / (_PAUSING_WEIGHT + len(turns))

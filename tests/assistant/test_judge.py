@@ -24,6 +24,7 @@ from virtual_time import run_virtual
 from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.judge import Judge
+from assistant.trace.record import TurnRecord
 from assistant.turn_end.estimate import BALANCED, EAGER, Estimate, Evidence, Patience
 from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
@@ -88,6 +89,18 @@ def test_who_goes_on_right_behind_the_beginning_of_the_answer_has_paused() -> No
     assert first == PauseHabits()
     assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
     assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
+
+
+def test_a_cough_into_the_answer_does_not_shorten_the_pause() -> None:
+    coughs = Says(2400, 2440, "")
+    second = habits_in(Says(1000, 1800, "a small coffee"), coughs, Says(2700, 3400, "with milk"))[-1]
+    assert list(second.pauses_ms) == pytest.approx([900], abs=45)
+
+
+def test_a_noise_that_cuts_an_answer_changes_nothing() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
+    last = Says(9000, 9800, "thank you")
+    assert habits_in(*says, Says(3600, 3900, ""), last)[-1] == habits_in(*says, last)[-1]
 
 
 def test_who_interrupts_later_has_not() -> None:
@@ -264,12 +277,14 @@ class Undecided:
         return Estimate(0.3, evidence.silence_ms, 650.0, "", evidence.habits.pausing)
 
 
-def cut_into(patience: Patience) -> list[bool]:
-    """Somebody makes a pause of 600 ms in each of four turns: in which were they talked over?"""
-    begins = [1000 + 8000 * number for number in range(4)]
+BEGINS_MS = [1000 + 8000 * number for number in range(4)]
+
+
+def pausing(patience: Patience) -> list[TurnRecord]:
+    """Somebody makes a pause of 600 ms in each of four turns."""
     says = [
         said
-        for begin in begins
+        for begin in BEGINS_MS
         for said in (Says(begin, begin + 800, "a small coffee"), Says(begin + 1400, begin + 2000, "with milk"))
     ]
     engines = Engines(
@@ -282,17 +297,27 @@ def cut_into(patience: Patience) -> list[bool]:
         turn_end=Undecided(),
     )
     turns = TurnSettings(speculate_after_ms=100, patience=patience)
-    hold = Hold(ScriptedMicrophone(says, begins[-1] + 6000), engines, turns, keep_words=False)
-    records = run_virtual(hold.perform()).records
+    hold = Hold(ScriptedMicrophone(says, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
+    return run_virtual(hold.perform()).records
+
+
+def cut_into(patience: Patience) -> list[bool]:
+    """In which of the four turns were they talked over?"""
     cut = [
         record.speech_start_ms
-        for record in records
+        for record in pausing(patience)
         if any(event.name in ("interrupt", "retracted") for event in record.events)
     ]
-    return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in begins]
+    return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in BEGINS_MS]
 
 
 def test_who_was_talked_over_in_a_pause_is_waited_for_in_the_next_turns() -> None:
     assert cut_into(BALANCED) == [True, False, False, False]
     assert cut_into(replace(BALANCED, pausing_ms=0)) == [True] * 4
     assert cut_into(EAGER) == [True] * 4, "who chose to be answered soon is"
+
+
+def test_the_trace_says_that_somebody_is_waited_for_as_one_who_pauses() -> None:
+    told = [event.detail for record in pausing(BALANCED) for event in record.events if event.name == "judged"]
+    assert not told[0].endswith("of their turns")
+    assert "0.300 at 100 ms by habits, who pauses in 47 % of their turns" in told

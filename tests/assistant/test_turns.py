@@ -442,6 +442,17 @@ def test_one_window_of_a_noise_right_behind_the_beginning_of_an_answer_is_not_en
         assert Interrupt(reply, went_on=True) in scene.babble(20, probability)
 
 
+def test_who_speaks_right_behind_an_answer_that_a_client_asked_for_did_not_only_pause() -> None:
+    scene = Scene(TurnSettings(by_client=True, interrupt_after_ms=40.0))
+    scene.voice(800)
+    scene.tell(Submitted(at(scene.now_ms)))
+    scene.silence(20)
+    scene.transcribed(FIRST, "what time is it")
+    scene.playing(FIRST, 1)
+    scene.silence(200)
+    assert Interrupt(FIRST) in scene.voice(300)
+
+
 def test_later_on_it_has_to_be_sure() -> None:
     scene = Scene()
     scene.replying(audible=True)
@@ -1057,7 +1068,7 @@ def test_who_speaks_for_longer_than_a_turn_may_be_goes_on_where_it_was_ended() -
 
 def test_who_still_speaks_as_the_answer_is_heard_interrupts_it() -> None:
     scene = too_long("blah", words_heard=1)
-    assert scene.voice(300)[-2:] == (Started(2, at(2000)), Interrupt(FIRST, went_on=True))
+    assert scene.voice(300)[-2:] == (Started(2, at(2000)), Interrupt(FIRST))
 
 
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assistant.turn_end.estimate import BALANCED, hangover_ms
+from assistant.turn_end.estimate import BALANCED, Evidence, FusedTurnEnd, LinearModel, hangover_ms
 from assistant.turn_end.priors import PauseHabits
 from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
 from bench.turn_end_moments import Moment
@@ -25,6 +25,14 @@ def test_pauses_count_for_the_silences_behind_them_in_the_same_turn() -> None:
     assert known[key_of(FIRST)] == Known(0.5, PauseHabits())
     assert known[key_of(SHORT)].habits == known[key_of(LAST)].habits == PauseHabits().with_pause(500.0)
     assert known[key_of(OTHER)] == Known(2.0, PauseHabits()), "each turn is a speaker's first"
+
+
+def test_the_estimate_is_the_programs() -> None:
+    habits = PauseHabits().with_pause(500.0).with_turn().with_return(900.0)
+    estimator = FusedTurnEnd({"text": LinearModel((), (), (), (), 0.7)}, 200.0)
+    evidence = Evidence(200.0, text="a small coffee", habits=habits)
+    assert estimate_of(MOMENT, Known(0.7, habits)) == replace(estimator.estimate(evidence), sources="")
+    assert estimate_of(MOMENT, Known(99.0)).logit == pytest.approx(8.0)
 
 
 def test_the_wait_is_the_programs() -> None:

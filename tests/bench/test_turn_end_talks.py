@@ -52,7 +52,6 @@ def test_a_conversation_has_as_many_turns_with_a_pause_as_its_speaker() -> None:
         said = conversations(STOCK, LOGITS, PATIENCE, share)
         assert sum(one.paused for one in said) / len(said) == pytest.approx(share, abs=0.05)
         assert {one.place for one in said} == set(range(TURNS))
-        assert all((one.wait_ms is None) == one.cut for one in said)
 
 
 def test_learning_a_speakers_pauses_saves_cut_ins_of_who_pauses_and_costs_who_does_not_nothing() -> None:

@@ -5,8 +5,9 @@ import pytest
 from assistant.config.settings import Settings, TurnSection
 from assistant.derived_settings import turn_settings
 from assistant.replay.settings import REPLAYABLE, change_of, profile_of
+from assistant.talk.patience import with_card
 from assistant.trace_report.reading import TraceError
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience
 from assistant.turn_settings import TurnSettings
 
 RECORDED = turn_settings(Settings(), "pocketsphinx")
@@ -41,6 +42,12 @@ def test_a_profile_takes_the_place_of_a_fixed_silence() -> None:
     assert change_of(["turn.profile=patient"])(fixed).patience == PATIENT
     assert change_of(["turn.hangover_ms=0"])(fixed).patience == BALANCED
     assert profile_of(TurnSettings(patience=EAGER)) == "eager"
+
+
+def test_the_profile_of_an_older_trace_or_of_a_slow_sound_card_is_known() -> None:
+    assert profile_of(TurnSettings(patience=Patience(220, 440, 840, 1.0))) == "balanced"
+    assert profile_of(TurnSettings(patience=Patience(300, 820, 2000, 1.4))) == "patient"
+    assert profile_of(TurnSettings(patience=with_card(BALANCED, 300))) == "balanced"
 
 
 @pytest.mark.parametrize("override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"])

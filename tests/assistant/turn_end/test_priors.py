@@ -59,7 +59,6 @@ def test_the_turn_at_hand_counts_once_it_was_cut_into() -> None:
     assert PauseHabits().with_pause(500.0).pausing == PauseHabits().pausing
     cut = turns(False).with_return(700.0)
     assert cut.pausing == turns(True).pausing
-    assert cut.without_turn().pausing == PauseHabits().pausing
     assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, "a short one is none"
 
 
@@ -69,12 +68,25 @@ def test_what_was_long_ago_is_forgotten() -> None:
 
 def test_who_goes_on_behind_the_commit_has_paused_in_that_very_turn() -> None:
     went_on = turns(False, True).with_return(900.0)
-    assert went_on == replace(turns(False).with_pause(500.0).with_pause(900.0), turns=1, cut=True)
+    paused = turns(False).with_pause(500.0).with_pause(900.0)
+    assert went_on == replace(paused, cut=True, before=turns(False, True))
     assert went_on.pausing == went_on.with_turn().pausing == turns(False, True).pausing
 
 
 def test_who_is_only_cut_off_by_the_longest_turn_has_not() -> None:
-    assert turns(False, False).with_return(-40.0) == turns(False)
+    assert replace(turns(False, False).with_return(-40.0), before=None) == turns(False)
+    assert turns(True).with_return(-40.0).with_turn() == turns(True), "nor is the pause before forgotten"
+
+
+def test_who_asks_why_no_answer_comes_has_not_paused() -> None:
+    asked = turns(False, False).with_return(7000.0)
+    assert (asked.pausing, asked.excess_ms) == (turns(False).pausing, USUAL_EXCESS_MS)
+
+
+@pytest.mark.parametrize("before", [turns(), turns(True), turns(False, True, False)])
+@pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0])
+def test_a_voice_that_comes_to_nothing_has_opened_no_turn_again(before: PauseHabits, pause_ms: float) -> None:
+    assert before.with_return(pause_ms).without_turn() == before
 
 
 def test_a_plosive_is_no_pause() -> None:
