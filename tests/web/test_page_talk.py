@@ -474,7 +474,7 @@ def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_befo
     page: Page, server: Server
 ) -> None:
     server.script.thinks_s = 0.5
-    server.script.pauses = {200: 0.2}
+    server.script.pauses = {300: 0.2}  # shorter than the sound before it: the page does not run dry
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
     start(page)
     begin_phases(page)
@@ -490,7 +490,7 @@ def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_befo
 
 
 def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page, server: Server) -> None:
-    server.script.pauses = {200: 0.2}
+    server.script.pauses = {300: 0.2}  # shorter than the sound before it: the page does not run dry
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
     start(page)
     begin_phases(page)
