@@ -25,7 +25,7 @@ from assistant.deeds import Deeds
 from assistant.engines import Engines, SessionSettings
 from assistant.judge import Judge
 from assistant.trace.record import TurnRecord
-from assistant.turn_end.estimate import BALANCED, EAGER, Estimate, Evidence, Patience
+from assistant.turn_end.estimate import BALANCED, EAGER, Estimate, Evidence, Patience, TurnEndEstimator
 from assistant.turn_end.priors import PauseHabits
 from assistant.turn_settings import TurnSettings
 from audio.endpointing.prosody import ProsodyTrack
@@ -53,18 +53,18 @@ class Asked:
         return Estimate(0.5, evidence.silence_ms, 650.0, "")
 
 
+def engines_with(turn_end: TurnEndEstimator, ears: ScriptedTranscriber) -> Engines:
+    """Of a scripted conversation of up to eight answers."""
+    model = ScriptedModel(("It is ten o'clock and all is well.",) * 8)
+    deeds = Deeds(lambda _messages: None, lambda: NOON)
+    return Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, ScriptedVoice(), deeds, turn_end=turn_end)
+
+
 def habits_in(*says: Says, turns: TurnSettings = FIXED_400, greeting: str = "") -> list[PauseHabits]:
     """What is known of the speaker, estimate by estimate, each change once."""
     asked = Asked()
-    engines = Engines(
-        LoudnessVad(),
-        LoudnessVad("spare"),
-        ScriptedTranscriber(list(says)),
-        ScriptedModel(("It is ten o'clock and all is well.",) * len(says)),
-        ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0),
-        Deeds(lambda _messages: None, lambda: NOON),
-        turn_end=asked,
-    )
+    engines = engines_with(asked, ScriptedTranscriber(list(says)))
+    engines = replace(engines, voice=ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0))
     microphone = ScriptedMicrophone(list(says), says[-1].end_ms + 4000)
     greets = SessionSettings(greeting=greeting)
     run_virtual(Hold(microphone, engines, turns, greets, keep_words=False).perform())
@@ -135,16 +135,7 @@ class Listening:
 def test_smart_turn_is_asked_once_for_a_silence_that_lasts(pause_ms: int, asked: int) -> None:
     listening = Listening()
     says = [Says(1000, 1800, "a small coffee"), Says(1800 + pause_ms, 2800, "with milk")]
-    engines = Engines(
-        LoudnessVad(),
-        LoudnessVad("spare"),
-        ScriptedTranscriber(says),
-        ScriptedModel(("It is ten o'clock and all is well.",) * 2),
-        ScriptedVoice(),
-        Deeds(lambda _messages: None, lambda: NOON),
-        turn_end=Asked(),
-        listener=listening,
-    )
+    engines = replace(engines_with(Asked(), ScriptedTranscriber(says)), listener=listening)
     turns = replace(FIXED_400, speculate_after_ms=40)
     run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
     assert len(listening.heard_ms) == asked
@@ -221,15 +212,7 @@ class Noting:
 def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> None:
     says = [Says(1000, 1800, "what time is it")]
     order: list[str] = []
-    engines = Engines(
-        LoudnessVad(),
-        LoudnessVad("spare"),
-        Slow(says, delay_ms=delay_ms, order=order),
-        ScriptedModel(("It is ten o'clock and all is well.",)),
-        ScriptedVoice(),
-        Deeds(lambda _messages: None, lambda: NOON),
-        turn_end=Noting(order),
-    )
+    engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
     run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
     assert order == ["asked", "judged", "judged with words"]
 
@@ -287,15 +270,7 @@ def pausing(patience: Patience) -> list[TurnRecord]:
         for begin in BEGINS_MS
         for said in (Says(begin, begin + 800, "a small coffee"), Says(begin + 1400, begin + 2000, "with milk"))
     ]
-    engines = Engines(
-        LoudnessVad(),
-        LoudnessVad("spare"),
-        ScriptedTranscriber(says),
-        ScriptedModel(("It is ten o'clock and all is well.",) * 8),
-        ScriptedVoice(),
-        Deeds(lambda _messages: None, lambda: NOON),
-        turn_end=Undecided(),
-    )
+    engines = engines_with(Undecided(), ScriptedTranscriber(says))
     turns = TurnSettings(speculate_after_ms=100, patience=patience)
     hold = Hold(ScriptedMicrophone(says, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
     return run_virtual(hold.perform()).records

@@ -438,7 +438,7 @@ def test_one_window_of_a_noise_right_behind_the_beginning_of_an_answer_is_not_en
         scene = Scene(soon)
         reply = scene.replying(words_heard=1, audible=True)
         scene.silence(300)
-        assert Interrupt(reply, went_on=True) not in scene.babble(enough_ms - 20, probability)
+        assert not any(isinstance(effect, Interrupt) for effect in scene.babble(enough_ms - 20, probability))
         assert Interrupt(reply, went_on=True) in scene.babble(20, probability)
 
 
