@@ -18,7 +18,7 @@ EARLY_MS = 700.0
 some 400 ms to be heard, and 200 to 300 ms more to be answered."""
 
 LIKELY = 0.5
-"""The detector's probability from which a frame of such a voice counts in full."""
+"""The detector's probability from which a frame of such a voice counts in full, or one that is clear of the silence."""
 
 UNSURE_MS = 100.0
 """So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
@@ -89,10 +89,10 @@ class Challenge:
         return self.sure_ms >= enough_ms
 
     def counts(self, voicing: Voicing) -> None:
-        """A frame, as far as it is surely voice; of an early one as far as it is likely voice. Silence is none."""
+        """A frame, as far as it is surely voice; where it is clear, or early, as far as it is likely to be."""
         if not voicing.speaking:
             return
-        if not self.early:
+        if not (self.early or voicing.clear):
             self.sure_ms += _sure_ms(voicing)
         elif as_traced(voicing.probability) >= LIKELY:
             self.sure_ms += FRAME_MS

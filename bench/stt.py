@@ -1,9 +1,10 @@
 """What pocketsphinx makes of recordings: word errors, exact commands, time to the words, processor time.
 
-    python -m bench.stt [--manifest FILE] [--after MS] [--snr DB] [--pace TIMES] [--commands FILE]
+    python -m bench.stt [--manifest FILE] [--after MS | --whole] [--snr DB] [--pace TIMES] [--commands FILE]
 
 Each clip is one segment as a detector would cut it: from 300 ms before its labelled first sample of speech to 130 ms
 (`--after`) after the last, in 20 ms frames at the pace of real time. The words are asked for after the last frame.
+`--whole` takes the recording from its first sample to its last, as who transcribes files does.
 """
 
 import argparse
@@ -132,7 +133,9 @@ async def measure(clips: list[Clip], options: argparse.Namespace, commands: tupl
     for clip in clips:
         if clip["tag"] not in {"speech", "noise"}:
             continue
-        pcm = segment_of(clip, read_pcm(folder / clip["file"]), options.after)
+        pcm = read_pcm(folder / clip["file"])
+        if not options.whole:
+            pcm = segment_of(clip, pcm, options.after)
         if snr_db is not None and noise is not None and clip["tag"] == "speech":
             pcm = with_noise(pcm, noise, snr_db)
         words, wait_ms = await hear(transcriber, pcm, options.pace)
@@ -153,7 +156,9 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description="Word errors and times of pocketsphinx on recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
-    parser.add_argument("--after", type=float, default=130.0, help="ms from the end of speech to asking for the words")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--after", type=float, default=130.0, help="ms from the end of speech to asking for the words")
+    asked.add_argument("--whole", action="store_true", help="the recording as it is, in place of its speech")
     parser.add_argument("--snr", type=float, help="mix in the manifest's first noise clip at this ratio, in dB")
     parser.add_argument("--pace", type=float, default=1.0, help="times real time")
     parser.add_argument(

@@ -6,7 +6,8 @@ far as decisions depend on them: whether there are words, whether they agree wit
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
-                                                      (0: silent since; 2: and perhaps about to go on)
+                                                      (0: silent since; 2: and perhaps about to go on; 3: speaking,
+                                                      and clear of the silence before)
     partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     a segment's silence: probability, length, excess of a pause, share
                                                       of the speaker's turns with one, sources
@@ -24,7 +25,7 @@ import base64
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import assert_never
 
@@ -60,7 +61,7 @@ MOST_FRAMES = 3000
 PLAYING_EVERY = samples_of_ms(500)
 """A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
 
-_STIRS = "2"
+_STIRS, _CLEAR = "2", "3"
 
 Told = Event | TurnSettings
 
@@ -201,8 +202,7 @@ def _news(kept: Playing, event: Playing) -> bool:
 
 def _goes_on(last: Heard, event: Heard) -> bool:
     before, now = last.voicing, event.voicing
-    same = (before.speaking, before.edge, before.fading) == (now.speaking, now.edge, now.fading)
-    return same and before.stirs == now.stirs and event.at - last.at == FRAME_SAMPLES
+    return replace(before, probability=now.probability) == now and event.at - last.at == FRAME_SAMPLES
 
 
 # ---- to entries ----
@@ -211,7 +211,7 @@ def _goes_on(last: Heard, event: Heard) -> bool:
 def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
     voicing = last.voicing
     fading = "-" if voicing.fading is None else str(voicing.fading)
-    state = _STIRS if voicing.stirs else f"{voicing.speaking:d}"
+    state = _STIRS if voicing.stirs else _CLEAR if voicing.clear else f"{voicing.speaking:d}"
     entry = f"hear {last.at} {frames} {state} {voicing.edge} {fading}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
@@ -274,7 +274,8 @@ def _frames_of(fields: list[str]) -> Iterator[Heard]:
     for number, probability in enumerate(probabilities, 1):
         end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
         fades = None if fading == "-" else Samples(int(fading))
-        yield Heard(end, Voicing(state == "1", Samples(int(edge)), probability / 255, fades, state == _STIRS))
+        speaking, stirs, clear = state in {"1", _CLEAR}, state == _STIRS, state == _CLEAR
+        yield Heard(end, Voicing(speaking, Samples(int(edge)), probability / 255, fades, stirs, clear))
 
 
 def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind

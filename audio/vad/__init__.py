@@ -21,6 +21,7 @@ class Voicing:
         fading: While speaking: the speech may have ended here (dated back like `edge`), as the newest sound has it;
             None where nothing speaks for that. The state follows only if it stays so.
         stirs: While silent: the newest sound may be the beginning of a voice. The state follows if it is one.
+        clear: In the first 0.4 s of speaking: this frame is louder than anything in the silence before it.
     """
 
     speaking: bool
@@ -28,6 +29,7 @@ class Voicing:
     probability: float
     fading: Samples | None = None
     stirs: bool = False
+    clear: bool = False
 
 
 class Vad(Protocol):

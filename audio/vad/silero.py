@@ -11,6 +11,7 @@ from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
 from audio.vad import Voicing
+from audio.vad.beginning import Beginning
 from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.track import SpeechTrack, TrackSettings
 
@@ -89,6 +90,7 @@ class SileroStream:
     def __init__(self, network: SileroNetwork) -> None:
         self._network = network
         self._samples = np.zeros((1, CONTEXT_SAMPLES + WINDOW_SAMPLES), dtype=np.float32)
+        self._peeked = np.zeros_like(self._samples)
         self.reset()
 
     def reset(self) -> None:
@@ -117,6 +119,14 @@ class SileroStream:
         self._filled = left
         return probability, left
 
+    def peek(self, sound: Pcm) -> float:
+        """The probability of the last window of `sound`, int16, at least 576 samples, as if one ended here.
+
+        The network remembers nothing of it. Raises VadError.
+        """
+        np.divide(sound[-self._peeked.size :], FULL_SCALE, out=self._peeked[0], dtype=np.float32)
+        return self._network.run(self._peeked, self._h, self._c)[0]
+
 
 class SileroVad:
     """Silero at every window."""
@@ -128,20 +138,24 @@ class SileroVad:
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
         self._track = SpeechTrack(SETTINGS)
+        self._beginning = Beginning(self._track, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0
 
     def process(self, frame: Frame) -> Voicing:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
         self._track.push(frame)
+        self._beginning.take(frame.pcm)
         window = self._stream.push(frame.pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame.end - left)
             self._track.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
+        self._beginning.look(frame.end)
         return self._track.voicing(self._probability)
 
     def reset(self) -> None:
         """Forget everything heard: a new conversation."""
         self._stream.reset()
         self._track.reset()
+        self._beginning.reset()
         self._probability = 0.0

@@ -1,12 +1,14 @@
 """From scores to edges: what every detector here shares after it has judged a stretch of sound."""
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from audio.errors import VadError
 from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import Voicing
 from audio.vad.gate import NoiseGate
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings
@@ -29,6 +31,14 @@ _STIRS_SCORE = 0.25
 _STIRS_DB = 6.0
 _HUSH_DB = -70.0
 _STIRS_REACH_SAMPLES = samples_of_ms(4000)
+
+# What is clear of a silence: 10 dB louder than the loudest frame of its last two seconds. Not of its first 200 ms, in
+# which a room still rings, nor of the newest 120 ms, which may be of the same sound. Less than 200 ms tell nothing.
+_CLEAR_DB = 10.0
+_KNOWN_FRAMES = 2000 // FRAME_MS
+_NEWEST_FRAMES = 120 // FRAME_MS
+_FEWEST_FRAMES = _RINGING_FRAMES = 200 // FRAME_MS
+_BEGINNING_SAMPLES = samples_of_ms(400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,7 @@ class SpeechTrack:
         self._hysteresis = Hysteresis(settings.hysteresis)
         self._sound = np.zeros(MOST_FRAMES * FRAME_SAMPLES, np.int16)
         self._waiting: list[_Waiting] = []  # what is known of the frames in `_sound`
+        self._silence_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)
         self.reset()
 
     def reset(self) -> None:
@@ -71,7 +82,9 @@ class SpeechTrack:
         self._gate.reset()
         self._hysteresis.reset()
         self._waiting.clear()
+        self._silence_db.clear()
         self._loud = False
+        self._opened_at = Samples(0)
         self._edge = Samples(0)
         self._peak_db = 0.0
         self._heard_until: Samples | None = None
@@ -91,6 +104,18 @@ class SpeechTrack:
         """Whether the newest frame stands clear of the noise floor."""
         self._catch_up()
         return self._loud
+
+    @property
+    def clear(self) -> bool:
+        """In a silence, and in the first 0.4 s of speech: the newest frame is louder than anything in that silence."""
+        if self._heard_until is None or (self.speaking and self._heard_until - self._opened_at > _BEGINNING_SAMPLES):
+            return False
+        self._catch_up()
+        known = len(self._silence_db) - _NEWEST_FRAMES
+        if known < _FEWEST_FRAMES:
+            return False
+        loudest_db = max(_HUSH_DB, *islice(self._silence_db, known))
+        return self._levels.frame_db >= loudest_db + _CLEAR_DB
 
     def push(self, frame: Frame) -> None:
         """Take the next frame. Raises VadError if it is not the next frame."""
@@ -127,6 +152,8 @@ class SpeechTrack:
             self._rise_db = level_db - max(self._hush_db / self._hush_frames, _HUSH_DB)
         self._hush_db += level_db
         self._hush_frames += 1
+        if self._hush_frames > _RINGING_FRAMES:
+            self._silence_db.append(level_db)
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
         """Take a detector's score, 0..1, of [start, end), within the frames pushed."""
@@ -138,12 +165,14 @@ class SpeechTrack:
         elif was_speaking and not hysteresis.speaking:
             self._edge = self._dated_end(hysteresis.voiced_until, end)
             self._closed_at, self._hush_db, self._hush_frames = end, 0.0, 0
+            self._silence_db.clear()
         self._fading = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
 
     def voicing(self, probability: float) -> Voicing:
         """The state after the newest frame."""
         stirs = not self.speaking and self._stirs(probability)
-        return Voicing(self.speaking, self._edge, probability, self._fading, stirs)
+        clear = self.speaking and self.clear
+        return Voicing(self.speaking, self._edge, probability, self._fading, stirs, clear)
 
     def _stirs(self, probability: float) -> bool:
         if self._closed_at is None or self._heard_until is None:
@@ -159,6 +188,7 @@ class SpeechTrack:
         self._catch_up()
         onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
         self._edge = Samples(max(self._edge, onset, 0))
+        self._opened_at = self._heard_until or raw
         self._peak_db = self._levels.frame_db
 
     def _dated_end(self, raw: Samples, now: Samples) -> Samples:

@@ -114,14 +114,20 @@ class Scene:
         """Silence that may be the beginning of a voice."""
         return self._go(ms, speaking=False, stirs=True)
 
-    def _go(self, ms: float, *, speaking: bool, probability: float = 1.0, stirs: bool = False) -> tuple[Effect, ...]:
+    def beginning(self, ms: float, probability: float) -> tuple[Effect, ...]:
+        """The first syllable: louder than anything in the silence before it."""
+        return self._go(ms, speaking=True, probability=probability, clear=True)
+
+    def _go(
+        self, ms: float, *, speaking: bool, probability: float = 1.0, stirs: bool = False, clear: bool = False
+    ) -> tuple[Effect, ...]:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
         told: list[Effect] = []
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
-            voicing = Voicing(speaking, at(self.edge_ms), speaking * probability, stirs=stirs)
+            voicing = Voicing(speaking, at(self.edge_ms), speaking * probability, stirs=stirs, clear=clear)
             told += self.tell(Heard(at(self.now_ms), voicing))
         return tuple(told)
 
@@ -408,6 +414,27 @@ def test_two_coughs_have_two_segments() -> None:
     scene.voice(100)
     segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
     assert len(segments) == len(set(segments)) == 3
+
+
+@pytest.mark.parametrize(("probability", "stops"), [(0.49, False), (0.5, True), (0.6, True)])
+def test_a_likely_voice_that_is_clear_of_the_silence_before_it_counts_as_a_sure_one(
+    probability: float, *, stops: bool
+) -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert not any(isinstance(effect, Interrupt) for effect in scene.beginning(280, probability))
+    assert (Interrupt(reply) in scene.beginning(20, probability)) == stops
+
+
+def test_what_is_clear_of_the_silence_counts_together_with_what_is_sure() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.beginning(200, 0.5)
+    scene.babble(200, 0.6)
+    assert scene.babble(180, 0.8) == (), "half of each frame"
+    assert Interrupt(reply) in scene.babble(20, 0.8)
 
 
 def test_a_backchannel_is_given_twice_the_time() -> None:
@@ -2322,7 +2349,9 @@ events = st.one_of(
     st.builds(
         Heard,
         st.integers(0, 10**6),
-        st.builds(Voicing, st.booleans(), st.integers(0, 10**6), st.floats(0, 1), st.none(), st.booleans()),
+        st.builds(
+            Voicing, st.booleans(), st.integers(0, 10**6), st.floats(0, 1), st.none(), st.booleans(), st.booleans()
+        ),
     ),
     st.builds(
         Transcribed,

@@ -45,7 +45,7 @@ def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: li
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
         frames += kept(line.push(block, 50.0 + pushed / rate_hz))
-    in_front = line.filled.before(Samples(len(frames) * FRAME_SAMPLES))
+    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also where no frame is full yet
     assert in_front < FRAME_SAMPLES
     assert len(frames) * FRAME_SAMPLES <= in_front + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())

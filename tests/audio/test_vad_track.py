@@ -161,3 +161,51 @@ def test_silence_that_the_border_put_in_says_nothing_about_the_room() -> None:
         track.push(Frame(Samples(i * FRAME_SAMPLES), frame, invented=invented))
         track.step(SPOKEN.get(i, 0.0), Samples(i * FRAME_SAMPLES), Samples((i + 1) * FRAME_SAMPLES))
         assert not track.voicing(0.0).stirs, f"frame {i}"
+
+
+def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """The frames that are clear of the silence before them; those in which the detector is sure score 1."""
+    track, found = SpeechTrack(SETTINGS), []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        track.step(float(i in voiced), frame.start, frame.end)
+        assert track.voicing(float(i in voiced)).clear == (track.speaking and track.clear)
+        found += [i] * track.clear
+    return found
+
+
+def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]:
+    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels look four samples back
+
+
+@pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
+def test_what_is_10_db_above_anything_in_the_silence_is_clear_of_it(amplitude: float, clear: list[int]) -> None:
+    assert clear_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
+
+
+def test_a_click_raises_what_is_clear_for_two_seconds() -> None:
+    pcm = sound(240, frames_of(40, 40, 1000), frames_of(60, 61, 500), frames_of(170, 171, 500))
+    assert clear_frames(pcm, set()) == [40, 170, 171]
+
+
+def test_where_a_silence_has_only_begun_nothing_is_clear() -> None:
+    """Its first 200 ms do not count, nor the newest 120, and 200 ms between them are needed."""
+    assert clear_frames(sound(80, frames_of(24, 24, 500)), set()) == []
+    assert clear_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
+    spoken, voiced = frames_of(40, 59, 4_000), set(range(40, 60))
+    assert clear_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
+    assert clear_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
+
+
+def test_of_speech_only_the_first_words_are_clear_of_the_silence_before_it() -> None:
+    found = clear_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
+    assert found == list(range(40, 62)), "open from frame 41 on, and 400 ms longer"
+
+
+def test_silence_that_the_border_put_in_is_no_silence_that_sound_is_clear_of() -> None:
+    track, pcm = SpeechTrack(SETTINGS), sound(80, frames_of(40, 42, 60.0))
+    for i in range(80):
+        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
+        track.push(Frame(Samples(i * FRAME_SAMPLES), frame * (i >= 40), invented=i < 40))
+        assert not track.clear

@@ -3,35 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+from scripted_voices import Scripted
 
-from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
-from audio.vad import Vad, Voicing
+from audio.units import FRAME_SAMPLES
 from audio.vad.silero import SileroVad
 from bench.beginnings import Beginnings, noises, speech
 
 RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
-
-
-class Scripted(Vad):
-    """Reports what it is told to: ms from and to, and how sure."""
-
-    name, end_bias_ms = "scripted", 0.0
-
-    def __init__(self, *voices: tuple[int, int, float]) -> None:
-        self.voices = voices
-
-    def process(self, frame: Frame) -> Voicing:
-        edge = Samples(0)
-        for begin_ms, end_ms, sure in self.voices:
-            begin, end = samples_of_ms(begin_ms), samples_of_ms(end_ms)
-            if begin < frame.end <= end:
-                return Voicing(True, begin, sure)
-            edge = end if end < frame.end else edge
-        return Voicing(False, edge, 0.0)
-
-    def reset(self) -> None:
-        pass
 
 
 def test_a_soft_first_word_is_in_its_turn_and_a_noise_is_in_none() -> None:

@@ -1,0 +1,159 @@
+"""How soon a voice into a reply lowers it and stops it, and what noise does; prints a table of docs/experiments.md.
+
+    python -m bench.interruptions [--manifest FILE]
+
+The manifest is as in bench/recordings.py; noises as in bench/beginnings.py. The real detector and turn taking, on
+virtual time, while a reply is heard that has no end. Speech comes behind three seconds of what its recording sounds
+like without it; each recording is heard four times, 5 ms apart, for a detector's windows begin somewhere. In whole
+frames of 20 ms: what a client measures has the way there and back on top.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import soxr
+
+from assistant.turn_events import Asked, Commit, Duck, Heard, Interrupt, Playing, ReplyId
+from assistant.turn_settings import TurnSettings
+from assistant.turns import Turns
+from audio.frame import Frame
+from audio.units import (
+    FRAME_SAMPLES,
+    MIC_RATE_HZ,
+    REPLY_RATE_HZ,
+    Pcm,
+    Samples,
+    ms_of_samples,
+    samples_of_ms,
+    samples_of_s,
+)
+from audio.vad import Vad
+from audio.vad.silero import SileroVad
+from bench.beginnings import noises
+from bench.recordings import Recording, read_recordings, room_of
+from bench.vad import percentiles
+
+ROOM_S = 3.0
+SHIFTS_MS = (0, 5, 10, 15)
+PERCENTILES = (50, 90, 95, 98)
+SETTINGS = TurnSettings(interrupt_after_ms=40.0)  # as config.toml has it
+
+
+@dataclass(slots=True)
+class Interruptions:
+    """Of one set of recordings.
+
+    Attributes:
+        ducked_ms: From the labelled first sample of speech to where the reply was lowered.
+        stopped_ms: To where it was stopped.
+        too_soon: Recordings in which it was lowered or stopped before that sample, and behind the first three seconds.
+        never: Voices that did not stop it.
+        ducks: In noise: how often it was lowered.
+        stops: And stopped.
+        voices: How many there were.
+        audio_s: What was listened to.
+    """
+
+    ducked_ms: list[float] = field(default_factory=list)
+    stopped_ms: list[float] = field(default_factory=list)
+    too_soon: int = 0
+    never: int = 0
+    ducks: int = 0
+    stops: int = 0
+    voices: int = 0
+    audio_s: float = 0.0
+
+    def speech(self, vad: Vad, pcm: Pcm, onset: Samples) -> None:
+        """A recording whose voice begins at `onset`."""
+        ducked, stopped = None, None
+        for at, effect in _into_replies(vad, pcm):
+            if at < onset:
+                self.too_soon += at >= samples_of_s(ROOM_S)
+                continue
+            if isinstance(effect, Duck) and ducked is None:
+                ducked = at
+            if isinstance(effect, Interrupt):
+                stopped = at
+                break
+        self.voices += 1
+        self.audio_s += len(pcm) / MIC_RATE_HZ
+        if stopped is None:
+            self.never += 1
+            return
+        self.stopped_ms.append(ms_of_samples(stopped - onset))
+        self.ducked_ms.append(ms_of_samples((stopped if ducked is None else ducked) - onset))
+
+    def noise(self, vad: Vad, pcm: Pcm) -> None:
+        """A recording in which nobody speaks to the assistant."""
+        for _, effect in _into_replies(vad, pcm):
+            self.ducks += isinstance(effect, Duck)
+            self.stops += isinstance(effect, Interrupt)
+        self.audio_s += len(pcm) / MIC_RATE_HZ
+
+
+def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, Duck | Interrupt]]:
+    """What a recording does to replies: where one is stopped there is another behind the voice that did it."""
+    vad.reset()
+    stopped = True
+    for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
+        frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
+        voicing = vad.process(frame)
+        if stopped and not voicing.speaking:
+            turns, reply = _replying(frame.start)
+            stopped = False
+        if stopped:
+            continue
+        turns.tell(Playing(frame.start, reply, 1, audible=True))
+        for effect in turns.tell(Heard(frame.end, voicing)):
+            if isinstance(effect, Duck | Interrupt):
+                yield frame.end, effect
+            stopped = stopped or isinstance(effect, Interrupt)
+
+
+def _replying(at: Samples) -> tuple[Turns, ReplyId]:
+    turns = Turns(SETTINGS)
+    (reply,) = [effect.reply for effect in turns.tell(Asked(at, "greeting", "Hello.")) if isinstance(effect, Commit)]
+    turns.tell(Playing(at, reply, 1, audible=True))
+    return turns, reply
+
+
+def spoken(recording: Recording) -> tuple[Pcm, Samples]:
+    """It behind its room, at MIC_RATE_HZ, and the first sample of its voice."""
+    room = np.resize(room_of(recording), int(ROOM_S * REPLY_RATE_HZ))
+    pcm = soxr.resample(np.concatenate([room, recording.pcm]), REPLY_RATE_HZ, MIC_RATE_HZ)
+    return np.asarray(pcm, np.int16), samples_of_s(ROOM_S + recording.start_s)
+
+
+def listened(recordings: Sequence[Recording], noise: Iterable[Pcm] = ()) -> Interruptions:
+    """Voices and noises, all shifts of them."""
+    found, vad = Interruptions(), SileroVad()
+    for shift in map(samples_of_ms, SHIFTS_MS):
+        for recording in recordings:
+            pcm, onset = spoken(recording)
+            found.speech(vad, pcm[shift:], Samples(onset - shift))
+        for pcm in noise:
+            found.noise(vad, pcm[shift:])
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="How soon a voice into a reply lowers it and stops it.")
+    parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
+    manifest = parser.parse_args().manifest
+    found = listened([recording for recording in read_recordings(manifest) if recording.kind != "noise"])
+    times = percentiles(found.ducked_ms, PERCENTILES), percentiles(found.stopped_ms, PERCENTILES)
+    print("| voices | lowered after p50/90/95/98 ms | stopped after p50/90/95/98 ms | too soon | never |")
+    print("|---" * 5 + "|")
+    print(f"| {found.voices} | {times[0]} | {times[1]} | {found.too_soon} | {found.never} |\n")
+    print("| noise | minutes | lowered | stopped |\n" + "|---" * 4 + "|")
+    for name, voices in (("without voices", False), ("with voices in it", True)):
+        found = listened([], list(noises(manifest, voices=voices)))
+        print(f"| {name} | {found.audio_s / 60:.1f} | {found.ducks} | {found.stops} |")
+
+
+if __name__ == "__main__":
+    main()
