@@ -49,7 +49,7 @@ class Interruptions:
     Attributes:
         ducked_ms: From the labelled first sample of speech to where the reply was lowered.
         stopped_ms: To where it was stopped.
-        too_soon: Recordings in which it was lowered or stopped before that sample, and behind the first three seconds.
+        too_soon: Recordings in which it was lowered or stopped before it, the first three seconds aside.
         never: Voices that did not stop it.
         ducks: In noise: how often it was lowered.
         stops: And stopped.
@@ -68,10 +68,10 @@ class Interruptions:
 
     def speech(self, vad: Vad, pcm: Pcm, onset: Samples) -> None:
         """A recording whose voice begins at `onset`."""
-        ducked, stopped = None, None
+        ducked, stopped, too_soon = None, None, False
         for at, effect in _into_replies(vad, pcm):
             if at < onset:
-                self.too_soon += at >= samples_of_s(ROOM_S)
+                too_soon = too_soon or at >= samples_of_s(ROOM_S)
                 continue
             if isinstance(effect, Duck) and ducked is None:
                 ducked = at
@@ -79,6 +79,7 @@ class Interruptions:
                 stopped = at
                 break
         self.voices += 1
+        self.too_soon += too_soon
         self.audio_s += len(pcm) / MIC_RATE_HZ
         if stopped is None:
             self.never += 1
