@@ -25,7 +25,7 @@ import base64
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import assert_never
 
@@ -202,7 +202,9 @@ def _news(kept: Playing, event: Playing) -> bool:
 
 def _goes_on(last: Heard, event: Heard) -> bool:
     before, now = last.voicing, event.voicing
-    return replace(before, probability=now.probability) == now and event.at - last.at == FRAME_SAMPLES
+    same = (before.speaking, before.edge, before.fading) == (now.speaking, now.edge, now.fading)
+    same = same and (before.stirs, before.clear) == (now.stirs, now.clear)
+    return same and event.at - last.at == FRAME_SAMPLES
 
 
 # ---- to entries ----
