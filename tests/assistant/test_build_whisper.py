@@ -81,7 +81,8 @@ def test_the_model_that_is_at_hand_is_the_one_that_hears(tmp_path: Path, monkeyp
     vocabulary.unlink()
 
     async def scene() -> None:
-        workshop = Workshop(load_settings(None, {}, ["stt.device=cpu", "tts.engine=espeak-ng"]).settings, {})
+        overrides = ["stt.model=base.en", "stt.device=cpu", "tts.engine=espeak-ng"]
+        workshop = Workshop(load_settings(None, {}, overrides).settings, {})
         engines = await workshop.engines()
         assert await heard(engines, 2) == "what time"
         (chosen,) = (chosen for chosen in workshop.chosen if chosen.stage == "stt")

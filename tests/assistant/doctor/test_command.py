@@ -103,7 +103,7 @@ def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
     assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all together"}
     assert lines["vad silero"]["facts"]["in_use"] is True
     assert lines["stt pocketsphinx"]["facts"]["fallback"] is True
-    assert lines["stt faster-whisper"]["remedy"] == "repartee models pull base.en"
+    assert lines["stt faster-whisper"]["remedy"] == "repartee models pull tiny.en"
     assert list(runs.home.iterdir()) == []
     assert _left_behind(os.fsencode(runs.home)) == []
 

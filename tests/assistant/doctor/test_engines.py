@@ -118,7 +118,7 @@ def test_models_are_listed_with_their_remedies(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     whisper = models(Settings()).findings[0]
-    assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull base.en")
+    assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull tiny.en")
     settings = load_settings(None, {}, ["stt.engine=pocketsphinx", "tts.engine=espeak-ng"]).settings
     settings = replace(settings, stt=replace(settings.stt, model="base.en"))
     assert "base.en" not in {finding.name for finding in models(settings).findings}

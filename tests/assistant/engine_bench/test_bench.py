@@ -139,7 +139,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> Row:
 def test_without_models_every_engine_still_has_a_row() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
         ("pocketsphinx", ""),
-        ("faster-whisper", "base.en"),
+        ("faster-whisper", "tiny.en"),
         ("espeak-ng", ""),
         ("piper", "en_US-ljspeech-medium"),
     ]

