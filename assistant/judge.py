@@ -19,7 +19,7 @@ from audio.endpointing.prosody import ProsodyTrack
 from audio.endpointing.prosody_features import prosody_at
 from audio.frame import Frame
 from audio.ring import Ring
-from audio.stt import SegmentId
+from audio.stt import Closure, SegmentId
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_s
 from audio.vad import Voicing
 
@@ -149,13 +149,14 @@ class Judge:
         self._estimate(self._silence)
         self._have_it_heard(self._silence)
 
-    def words(self, segment: SegmentId, text: str) -> None:
-        """The words of the whole turn, as the recognizer has them in this silence."""
+    def words(self, segment: SegmentId, text: str, closure: Closure | None = None) -> None:
+        """The words of the whole turn, as the recognizer has them in this silence, and what it expects behind them."""
         silence = self._silence
         if silence is None or silence.segment != segment:
             return
         known = self.understands(text)
-        silence.evidence = replace(silence.evidence, text=text if self.reads else None, known_sentence=known)
+        said, expected = (text, closure) if self.reads else (None, None)
+        silence.evidence = replace(silence.evidence, text=said, closure=expected, known_sentence=known)
         self._estimate(silence)
 
     def _have_it_heard(self, silence: _Silence) -> None:

@@ -179,9 +179,10 @@ class Listening:
         if wanted and address.kind != "overheard":
             self._addressed()
             if self._judge is not None:
-                self._judge.words(effect.segment, address.text)
+                self._judge.words(effect.segment, address.text, words.closure)
         void = "" if address.kind == "meant" else address.kind
-        return Transcribed(self._at, effect.reply, replace(words, text=address.text), void)
+        # What was expected behind them has been judged, and is nothing to turn taking.
+        return Transcribed(self._at, effect.reply, replace(words, text=address.text, closure=None), void)
 
     # ---- how long a silence is waited for ----
 

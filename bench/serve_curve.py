@@ -11,22 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.models.catalogue import SMART_TURN
+from assistant.models.catalogue import SMART_TURN, TINY_EN
 from assistant.models.needs import installed
 from audio.endpointing.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
-from bench.turn_end import asked_once, curves, profiles, shipped_logits
+from bench.turn_end import asked_once, curves, profiles, shipped_logits, shown_of
 from bench.turn_end_clips import turns
 from bench.turn_end_curve import Cost
 from bench.turn_end_habits import keyed, within_turns
 from bench.turn_end_moments import Moment, heard_moments
 
-ALONE = ("sound", "text", "smart")
-TOGETHER = ("sound+text", "sound+text+smart")
-
 
 def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
-    """All points of a manifest's turns. Without Smart Turn at hand, those of the other sources.
+    """All points of a manifest's turns, with the words of tiny.en where it is at hand, else of pocketsphinx.
+
+    Without Smart Turn at hand, those of the other sources.
 
     Raises SystemExit where a line lacks what a turn needs.
     """
@@ -36,8 +35,9 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # what is kept would be of another day's recognizer
-        moments = heard_moments(found, Path(folder), None if path is None else SmartTurn(path))
-    sources = [source for source in (*ALONE, *TOGETHER) if path is not None or "smart" not in source]
+        network = None if path is None else SmartTurn(path)
+        moments = heard_moments(found, Path(folder), network, installed(TINY_EN))
+    sources = [source for source in shown_of(moments) if path is not None or "smart" not in source]
     return points_of(asked_once(moments), sources)
 
 

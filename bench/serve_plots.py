@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from assistant.waterfall import BAND_MS
 from bench.serve_figures import Point, band_ends_at, sweep_points, turn_figures
 from bench.serve_rows import Run, Scenario, measured
-from bench.turn_end_plots import COLOURS  # which also sees to it that the same figures make the same file
+from bench.turn_end_plots import colour_of  # which also sees to it that the same figures make the same file
 
 _BAND = "#8ab17d"
 SHOWN: dict[Scenario, tuple[str, str]] = {
@@ -68,15 +68,14 @@ def plot_sweep(run: Run, path: Path) -> None:
 def plot_curve(run: Run, path: Path) -> None:
     """Median wait against the share of turns with a pause that are cut into; and whole latencies as measured."""
     _figure, axes = plt.subplots(figsize=(7.5, 4.4))
-    for source, colour in COLOURS.items():
+    for source in dict.fromkeys(point.source for point in run.curve if point.source != "profile"):
         found = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]
-        if found:
-            style = "o--" if source == "fixed" else "-"
-            axes.plot(*zip(*found, strict=True), style, color=colour, label=source, markersize=3)
+        style = "o--" if source == "fixed" else "-"
+        axes.plot(*zip(*found, strict=True), style, color=colour_of(source), label=source, markersize=3)
     for point in run.curve:
         if point.source == "profile":
             at = (point.median_ms, 100 * point.cut_share)
-            axes.plot(*at, "D", color=COLOURS["sound+text+smart"])
+            axes.plot(*at, "D", color=colour_of("sound+text+smart"))
             axes.annotate(point.setting, at, xytext=(6, 4), textcoords="offset points")
     for variant in ("", *run.variants):
         plain, paused = turn_figures(run.of("turns", variant)), turn_figures(run.of("paused", variant))

@@ -4,7 +4,9 @@
     python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
     python -m bench.turn_end judge --speech DIR       # the shipped weights on recordings they have not seen
 
-What was heard is kept in out/turn_end: the first run decodes every clip (minutes), later ones take seconds.
+The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of what hears without a model; each has
+weights of its own. What was heard is kept in out/turn_end: the first run decodes every clip (minutes), later ones take
+seconds.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.models.catalogue import SMART_TURN
+from assistant.models.catalogue import SMART_TURN, named
 from assistant.models.needs import installed
 from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
 from audio.endpointing.smart_turn import SmartTurn
@@ -25,10 +27,20 @@ from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, hel
 from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
-from bench.turn_end_table import SETS, SOURCES, collection, features_of, importance_of, names_of, signs_of
+from bench.turn_end_table import (
+    CLOSURE_SOURCES,
+    SETS,
+    SOURCES,
+    collection,
+    features_of,
+    importance_of,
+    names_of,
+    signs_of,
+)
 from bench.turn_end_talks import SHARES, conversations, stock_of, talk_row
 
 CACHE = Path("out/turn_end")
+POCKETSPHINX = "pocketsphinx"
 DOCS = Path("docs")
 WEIGHTS = Path("assistant/turn_end/weights.json")
 
@@ -43,16 +55,41 @@ CURVE_CEILING_MS = 1200.0
 SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
-def load(manifest: Path, *, tags: bool, made: bool, short: bool) -> list[Moment]:
+def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> list[Moment]:
     """All moments of a manifest's turns and, if `made`, of copies with pauses put in; `short`: Smart Turn hears 4 s."""
     natural = list(turns(manifest, tags=tags))
     copies = [with_pauses(turn) for turn in natural] if made else []
     path = installed(SMART_TURN)
     if path is None:
         raise SystemExit("Smart Turn is one of the sources: repartee models pull smart-turn-v3.2")
-    CACHE.mkdir(parents=True, exist_ok=True)
+    cache = CACHE / stt
+    cache.mkdir(parents=True, exist_ok=True)
     chosen = natural + [copy for copy in copies if copy is not None]
-    return heard_moments(chosen, CACHE, SmartTurn(path, short=short))
+    return heard_moments(chosen, cache, SmartTurn(path, short=short), whisper_of(stt))
+
+
+def whisper_of(stt: str) -> Path | None:
+    """The folder of a Whisper model; None: pocketsphinx hears."""
+    if stt == POCKETSPHINX:
+        return None
+    model = named(stt)
+    if model is None or (folder := installed(model)) is None:
+        raise SystemExit(f"the words of {stt} are wanted: repartee models pull {stt}")
+    return folder
+
+
+def sources_of(moments: Sequence[Moment]) -> tuple[str, ...]:
+    """Those that can be told apart with this recognizer; the last one is all of them."""
+    if all(moment.ends is None for moment in moments):
+        return SOURCES
+    return ("sound", "text", "text+closure", "smart", "sound+text+closure", *SOURCES[4:5], *CLOSURE_SOURCES[2:])
+
+
+def shown_of(moments: Sequence[Moment]) -> tuple[str, ...]:
+    """Those that are drawn: each alone, words and sound, and all."""
+    heard = sources_of(moments)
+    words = next(source for source in heard[::-1] if source.startswith("text") and "smart" not in source)
+    return ("sound", words, f"sound+{words}", "smart", heard[-1])
 
 
 def asked_once(moments: Sequence[Moment]) -> list[Moment]:
@@ -122,9 +159,9 @@ def deaf(moments: Sequence[Moment]) -> Floats:
 
 
 def write_weights(moments: Sequence[Moment]) -> None:
-    """Fit every combination of sources on all moments and write the file that ships."""
+    """Fit every combination of this recognizer's sources on all moments and write them into the file that ships."""
     models = {}
-    for sources in SOURCES:
+    for sources in SOURCES if sources_of(moments) == SOURCES else CLOSURE_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
         factor, bias = calibration(moments, cross_validated(moments, sources))
         used = np.flatnonzero(model.weights)
@@ -141,7 +178,7 @@ def write_weights(moments: Sequence[Moment]) -> None:
         "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,
-        "models": models,
+        "models": json.loads(WEIGHTS.read_text())["models"] | models,
     }
     WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
@@ -248,31 +285,33 @@ def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
 
 def evaluate(moments: Sequence[Moment]) -> None:
     """Print the tables and draw the plots, every moment judged by a model that has not heard its speaker."""
-    again = honest(moments, "sound+text+smart")
+    sources = sources_of(moments)
+    everything = sources[-1]
+    again = honest(moments, everything)
     moments = asked_once(moments)
-    logits = {sources: honest(moments, sources) for sources in SOURCES}
+    logits = {source: honest(moments, source) for source in sources}
     print_areas(moments, logits | {"collection and time only": deaf(moments)})
-    print_reliability(moments, logits["sound+text+smart"])
-    shown = {sources: logits[sources] for sources in ("sound", "text", "sound+text", "smart", "sound+text+smart")}
+    print_reliability(moments, logits[everything])
+    shown = {source: logits[source] for source in shown_of(moments)}
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
     # What is said to an assistant, or might be.
     spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
-    heard = {sources: keyed(moments, found) for sources, found in shown.items()}
-    scores = {sources: within_turns(spoken, found) for sources, found in heard.items()}
+    heard = {source: keyed(moments, found) for source, found in shown.items()}
+    scores = {source: within_turns(spoken, found) for source, found in heard.items()}
     drawn = curves(spoken, scores)
-    kept = profiles(spoken, scores["sound+text+smart"])
+    kept = profiles(spoken, scores[everything])
     plot_curves(drawn, kept, DOCS / "turn-taking-curve.svg")
     for curve in drawn:
         print_costs(curve.name, curve.points[:: 1 if curve.name == "fixed" else 2])
     print_costs("profile, all sources", kept)
-    print_costs("profile, without Smart Turn", profiles(spoken, scores["sound+text"]))
+    print_costs("profile, without Smart Turn", profiles(spoken, scores[everything.removesuffix("+smart")]))
     print_costs(
         "profile, Smart Turn asked again at 200 and 400 ms",
         profiles(spoken, within_turns(spoken, keyed(moments, again))),
     )
     read = [moment for moment in moments if collection(moment) == "read" and not moment.made]
-    print_costs("profile, read aloud", profiles(read, within_turns(read, heard["sound+text+smart"])))
-    print_talks(spoken, heard["sound+text+smart"])
+    print_costs("profile, read aloud", profiles(read, within_turns(read, heard[everything])))
+    print_talks(spoken, heard[everything])
 
 
 def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
@@ -284,13 +323,14 @@ def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
 def judge(moments: Sequence[Moment]) -> None:
     """The shipped weights, on recordings they have not seen."""
     moments = asked_once(moments)
-    logits = {sources: shipped_logits(moments, sources) for sources in SOURCES}
+    logits = {sources: shipped_logits(moments, sources) for sources in sources_of(moments)}
+    everything = sources_of(moments)[-1]
     print_areas(moments, logits)
     print_costs("fixed", fixed(moments))
     heard = {sources: keyed(moments, found) for sources, found in logits.items()}
-    for name, sources in (("all sources", "sound+text+smart"), ("without Smart Turn", "sound+text")):
+    for name, sources in (("all sources", everything), ("without Smart Turn", everything.removesuffix("+smart"))):
         print_costs(f"profile, {name}", profiles(moments, within_turns(moments, heard[sources])))
-    print_talks(moments, heard["sound+text+smart"])
+    print_talks(moments, heard[everything])
 
 
 def main() -> None:
@@ -300,12 +340,13 @@ def main() -> None:
     parser.add_argument("--pauses", type=Path, help="a folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="the same, with tags, for judge")
     parser.add_argument("--short", action="store_true", help="Smart Turn hears 4 s, as on slow processors")
+    parser.add_argument("--stt", default="tiny.en", help="whose words: a Whisper model at hand, or pocketsphinx")
     options = parser.parse_args()
     folder = options.speech if options.what == "judge" else options.pauses
     if folder is None:
         parser.error("judge needs --speech DIR, fit and evaluate need --pauses DIR")
     judged = options.what == "judge"
-    moments = load(folder / "manifest.jsonl", tags=judged, made=not judged, short=options.short)
+    moments = load(folder / "manifest.jsonl", options.stt, tags=judged, made=not judged, short=options.short)
     if options.what == "fit":
         write_weights(asked_once(moments))
     elif options.what == "evaluate":

@@ -14,7 +14,7 @@ from audio.endpointing.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
-from bench.turn_end_words import Asked, listen
+from bench.turn_end_words import Asked, Understood, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
 SMART_AT_MS = (100, 200, 400)
@@ -39,6 +39,7 @@ class Moment:
         smart: Smart Turn's probability, of this or the last earlier length; None without the network.
         text: The words at the start of the silence.
         rough: Whether the recognizer calls them a guess.
+        ends, goes_on: What it expects behind them, see audio.stt.Closure; None where it does not tell.
     """
 
     turn: int
@@ -55,11 +56,22 @@ class Moment:
     smart: float | None
     text: str
     rough: bool
+    ends: float | None = None
+    goes_on: float | None = None
 
 
-def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None) -> list[Moment]:
-    """All moments of all turns; what was heard before is read from `folder`, what is new is added to it."""
-    words = listen(turns, folder / "words.jsonl")
+def heard_moments(
+    turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path | None = None
+) -> list[Moment]:
+    """All moments of all turns; what was heard before is read from `folder`, what is new is added to it.
+
+    Args:
+        turns: Whose.
+        folder: Of one Whisper model, or of pocketsphinx.
+        network: Smart Turn.
+        whisper: The folder of a Whisper model; None: the words are pocketsphinx's.
+    """
+    words = listen(turns, folder / "words.jsonl", whisper)
     heard = "" if network is None else "-short" if network.short else "-smart"
     cache = folder / f"moments{heard}.jsonl"
     known = {}
@@ -91,7 +103,7 @@ def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartT
         for number, silence, at_ms in wanted.get(frame.end, ()):
             if network is not None and at_ms in SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)
-            text, rough = next(iter(words[number]["words"].values()), ("", True))
+            said = next(iter(words[number]["words"].values()), Understood("", True))
             yield Moment(
                 turn=0,
                 speaker=turn.speaker,
@@ -105,8 +117,10 @@ def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartT
                 lasts_ms=ms_of_samples(silence.until - silence.edge),
                 prosody=prosody_at(track, onset, silence.edge).named(),
                 smart=smart.get(number),
-                text=text,
-                rough=rough,
+                text=said.text,
+                rough=said.rough,
+                ends=said.ends,
+                goes_on=said.goes_on,
             )
 
 

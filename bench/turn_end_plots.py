@@ -15,7 +15,7 @@ mpl.rcParams["svg.fonttype"] = "none"
 
 from matplotlib import pyplot as plt  # noqa: E402
 
-COLOURS = {
+_COLOURS = {
     "fixed": "#888888",
     "sound": "#2a9d8f",
     "text": "#e9a23b",
@@ -23,6 +23,11 @@ COLOURS = {
     "sound+text": "#8ab17d",
     "sound+text+smart": "#d62839",
 }
+
+
+def colour_of(source: str) -> str:
+    """What a recognizer expects behind its words is part of them."""
+    return _COLOURS.get(source.replace("+closure", ""), "#bbbbbb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +44,10 @@ def plot_curves(curves: Sequence[Curve], profiles: Sequence[tuple[str, Cost]], p
     for curve in curves:
         found = [(cost.median_ms, 100 * cost.cut_turns) for _, cost in curve.points]
         style = "o--" if curve.name == "fixed" else "-"
-        colour = COLOURS.get(curve.name, "#000000")
+        colour = colour_of(curve.name)
         axes.plot(*zip(*found, strict=True), style, color=colour, label=curve.name, markersize=3)
     for name, cost in profiles:
-        axes.plot(cost.median_ms, 100 * cost.cut_turns, "D", color=COLOURS["sound+text+smart"])
+        axes.plot(cost.median_ms, 100 * cost.cut_turns, "D", color=colour_of("sound+text+smart"))
         axes.annotate(name, (cost.median_ms, 100 * cost.cut_turns), xytext=(6, 4), textcoords="offset points")
     axes.set(xlim=(120, 1250), ylim=(0, 102), xlabel="median wait after the last word, ms")
     axes.set_ylabel("turns with a pause ≥ 300 ms cut into, %")
@@ -63,7 +68,7 @@ def plot_areas(areas: Mapping[str, Mapping[str, tuple[float, float, float]]], si
         found = [areas[name][source] for name in sets]
         middle = [value for value, _, _ in found]
         spread = [[value - low for value, low, _ in found], [high - value for value, _, high in found]]
-        axes.errorbar(at, middle, spread, fmt="o", color=COLOURS.get(source, "#bbbbbb"), label=source, capsize=2)
+        axes.errorbar(at, middle, spread, fmt="o", color=colour_of(source), label=source, capsize=2)
     axes.axhline(0.5, color="#888888", linewidth=0.8)
     axes.set_xticks(range(len(sets)), [name.replace(", ", ",\n") for name in sets], fontsize=8)
     axes.set(ylim=(0.35, 1.0), ylabel=f"area at {silence_ms} ms of silence")

@@ -7,9 +7,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from assistant.turn_end.estimate import closure_features
 from assistant.turn_end.text import text_shape
+from audio.stt import Closure
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
+from bench.turn_end_words import Understood
 
 SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
@@ -24,12 +27,19 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
             "rate_hz": 1,
         },
         "text": {"completeness": 1, "end_log10": 1, "filler": -1, "dangling": -1, "preposition": -1},
+        "closure": {"closes": 1, "goes_on": -1},
         "smart": {"smart_logit": 1},
     }
 )
 """Which way a feature may count. The fit cannot turn a sign: with some thirty voices that pause it would."""
 
 SOURCES = ("sound", "text", "smart", "sound+text", "sound+smart", "text+smart", "sound+text+smart")
+
+CLOSURE_SOURCES = ("text+closure", "sound+text+closure", "text+closure+smart", "sound+text+closure+smart")
+"""With a recognizer that tells what it expects behind its words."""
+
+_NEUTRAL = Closure(ends=0.5, goes_on=0.1)
+"""Where it does not (2 of 100: it went round in circles); the program then judges without."""
 
 _LEAST = 1e-4
 
@@ -74,7 +84,9 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
         smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
+        told = Understood(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
+        known |= closure_features(told.closure or _NEUTRAL)
         row[:] = [known[name] for name in names]
     return rows
 

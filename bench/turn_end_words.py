@@ -4,26 +4,96 @@ import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO, TypedDict
+from typing import NamedTuple, Protocol, TextIO, TypedDict
 
 from assistant.skills.skills import understood_sentences
 from audio.frame import Frame
-from audio.stt import SegmentId
+from audio.stt import Closure, SegmentId
 from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.stt.whisper_model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper_window import WINDOW_S
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
 
 ASKED_AT_MS = (100, 200, 400)
+WHISPER_ASKED_AT_MS = 100
 _PRE_ROLL = samples_of_ms(300)
 
 
+class Understood(NamedTuple):
+    """What a recognizer made of the sound up to a moment of a silence, as JSON has it."""
+
+    text: str
+    rough: bool
+    ends: float | None = None
+    goes_on: float | None = None
+
+    @property
+    def closure(self) -> Closure | None:
+        """What it expects behind the words."""
+        return None if self.ends is None or self.goes_on is None else Closure(self.ends, self.goes_on)
+
+
 class Asked(TypedDict):
-    """Words at one silence of a turn: silence in ms → (text, rough)."""
+    """Words at one silence of a turn: silence in ms → what was understood."""
 
     edge: int
-    words: dict[str, tuple[str, bool]]
+    words: dict[str, Understood]
+
+
+class Recognizer(Protocol):
+    """Hears whole turns."""
+
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+        """The words at every silence of a turn."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let it go."""
+        ...
+
+
+class Pocketsphinx:
+    """As in a conversation: its decoder runs through the turn."""
+
+    def __init__(self, transcriber: PocketsphinxTranscriber) -> None:
+        self._transcriber = transcriber
+
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+        """The words at every silence of a turn."""
+        return await _one(self._transcriber, turn, heard)
+
+    async def aclose(self) -> None:
+        """Stop its process."""
+        await self._transcriber.aclose()
+
+
+class Whisper:
+    """As in a conversation: the segment so far, decoded anew at each silence."""
+
+    def __init__(self, folder: Path) -> None:
+        self._model = LoadedWhisper(WhisperSettings(folder=folder))
+
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+        """The words at every silence of a turn."""
+        onset, found = silences(turn, heard)
+        asked = []
+        for silence in found:
+            row = Asked(edge=int(silence.edge), words={})
+            at = _asked_at(silence, WHISPER_ASKED_AT_MS)
+            if at is not None:
+                begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
+                decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
+                assert decoded is not None, "nobody breaks it off"
+                closure = (decoded.closure.ends, decoded.closure.goes_on) if decoded.closure else ()
+                row["words"][str(WHISPER_ASKED_AT_MS)] = Understood(decoded.text, bool(decoded.doubt), *closure)
+            asked.append(row)
+        return asked
+
+    async def aclose(self) -> None:
+        """Nothing to stop."""
 
 
 async def _one(transcriber: PocketsphinxTranscriber, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
@@ -46,7 +116,7 @@ async def _one(transcriber: PocketsphinxTranscriber, turn: Turn, heard: Sequence
                 hearing.feed(turn.pcm[fed:until])
                 fed = until
                 words = await asyncio.wait_for(hearing.words(), 60)
-            row["words"][str(wait_ms)] = (words.text, words.rough)
+            row["words"][str(wait_ms)] = Understood(words.text, words.rough)
         asked.append(row)
     # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
     # words change with the order of the turns.
@@ -60,26 +130,47 @@ def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
     return Samples(at) if at < silence.until else None
 
 
-async def _all(turns: Sequence[Turn], known: dict[str, list[Asked]], file: TextIO) -> None:
+async def _all(whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[Asked]], file: TextIO) -> None:
     vad = SileroVad(SileroNetwork())
-    transcriber = PocketsphinxTranscriber(understood_sentences())
-    await transcriber.load()
+    recognizer = await _recognizer(whisper)
     try:
         for turn in turns:
-            known[turn.key] = await _one(transcriber, turn, voicings(vad, turn.pcm))
+            known[turn.key] = await recognizer.one(turn, voicings(vad, turn.pcm))
             file.write(json.dumps({"key": turn.key, "id": turn.id, "asked": known[turn.key]}) + "\n")
             file.flush()
     finally:
-        await transcriber.aclose()
+        await recognizer.aclose()
 
 
-def listen(turns: Sequence[Turn], cache: Path) -> dict[str, list[Asked]]:
-    """The words of every turn, out of the cache where they are in it; new ones are added to it."""
+async def _recognizer(whisper: Path | None) -> Recognizer:
+    if whisper is not None:
+        return Whisper(whisper)
+    transcriber = PocketsphinxTranscriber(understood_sentences())
+    await transcriber.load()
+    return Pocketsphinx(transcriber)
+
+
+def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[Asked]]:
+    """The words of every turn, out of the cache where they are in it; new ones are added to it.
+
+    Args:
+        turns: Of which the words are wanted.
+        cache: Of this recognizer.
+        whisper: The folder of a Whisper model; None: pocketsphinx.
+    """
     known: dict[str, list[Asked]] = {}
     if cache.exists():
-        known = {row["key"]: row["asked"] for row in map(json.loads, cache.read_text().splitlines())}
+        known = {row["key"]: [_read(one) for one in row["asked"]] for row in map(json.loads, _lines(cache))}
     lacking = [turn for turn in turns if turn.key not in known]
     if lacking:
         with cache.open("a") as file:
-            asyncio.run(_all(lacking, known, file))
+            asyncio.run(_all(whisper, lacking, known, file))
     return {turn.id: known[turn.key] for turn in turns}
+
+
+def _lines(cache: Path) -> list[str]:
+    return cache.read_text().splitlines()
+
+
+def _read(row: Asked) -> Asked:
+    return Asked(edge=row["edge"], words={at: Understood(*said) for at, said in row["words"].items()})

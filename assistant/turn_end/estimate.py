@@ -14,6 +14,7 @@ from typing import Protocol
 from assistant.turn_end.priors import PAUSE_FROM_MS, Expected, PauseHabits, answer_shift
 from assistant.turn_end.text import text_shape
 from audio.endpointing.prosody_features import Prosody
+from audio.stt import Closure
 
 _WEIGHTS = "weights.json"
 _MOST_DEVIATIONS = 3.0
@@ -31,6 +32,7 @@ class Evidence:
         prosody: Of the sound; None where nobody listened.
         text: The words of the whole turn, asked for at the start of this silence and kept while it lasts (decoders
             add words to silence); None where they were not asked for, "" where none were understood.
+        closure: What the recognizer expects behind these words; None where it does not tell.
         known_sentence: Whether the words are, whole, a sentence that a skill understands.
         smart: Smart Turn's probability, of this silence or of an earlier moment in it; None without it.
         habits: Of the speaker, in this conversation.
@@ -40,6 +42,7 @@ class Evidence:
     silence_ms: float
     prosody: Prosody | None = None
     text: str | None = None
+    closure: Closure | None = None
     known_sentence: bool = False
     smart: float | None = None
     habits: PauseHabits = field(default_factory=PauseHabits)
@@ -110,7 +113,7 @@ class FusedTurnEnd:
     """The estimator of this project: the fitted model of whatever sources there are, and the stated shifts.
 
     Attributes:
-        models: By the names of their sources, joined with "+": sound, text, smart.
+        models: By the names of their sources, joined with "+": sound, text, closure, smart.
         reference_ms: The silence at which the models are calibrated.
     """
 
@@ -229,10 +232,18 @@ def _features(evidence: Evidence) -> tuple[str, dict[str, float]]:
     if evidence.text is not None:
         sources.append("text")
         features |= text_shape(evidence.text).named()
+    if evidence.text and evidence.closure is not None:
+        sources.append("closure")
+        features |= closure_features(evidence.closure)
     if evidence.smart is not None:
         sources.append("smart")
         features["smart_logit"] = _logit(evidence.smart)
     return "+".join(sources), features
+
+
+def closure_features(closure: Closure) -> dict[str, float]:
+    """By name, as logits."""
+    return {"closes": _logit(closure.ends), "goes_on": _logit(closure.goes_on)}
 
 
 def _logit(probability: float) -> float:

@@ -15,6 +15,19 @@ SegmentId = NewType("SegmentId", int)
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """What a recognizer that writes as people do expects behind the last word, as it hears it said.
+
+    Attributes:
+        ends: Probability that nothing more comes, or a mark that ends a sentence.
+        goes_on: Probability of a mark behind which a sentence goes on: a comma, a dash, dots.
+    """
+
+    ends: float
+    goes_on: float
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
     """A transcript of one segment, so far.
 
@@ -23,12 +36,14 @@ class Words:
         until: It covers the segment's sound up to this stream position.
         text: Plain words; "" where nothing was understood as speech.
         rough: True where the engine itself says that the words are a guess (free dictation by pocketsphinx).
+        closure: Of these words; None of an engine that does not tell.
     """
 
     segment: SegmentId
     until: Samples
     text: str
     rough: bool = False
+    closure: Closure | None = None
 
 
 class Hearing(Protocol):

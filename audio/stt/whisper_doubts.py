@@ -4,6 +4,8 @@ import re
 import zlib
 from dataclasses import dataclass
 
+from audio.stt import Closure
+
 LEAST_LOG_PROBABILITY = -1.0
 MOST_COMPRESSION = 2.4
 MOST_NO_SPEECH = 0.6
@@ -17,6 +19,8 @@ _REPEATS = 4
 """A phrase said so many times in a row is a loop: people say "no no no", a decoder goes on."""
 
 _REPEATS_OF_ONE_WORD = 6
+
+_TWICE_WORDS = 3
 
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
@@ -78,11 +82,13 @@ class Evidence:
         text: What was decoded.
         log_probability: Mean natural logarithm per token, the end token included.
         no_speech: Probability of the no-speech token, 0 to 1.
+        closure: What was expected behind the last word; None where the decode did not come to its end.
     """
 
     text: str
     log_probability: float
     no_speech: float
+    closure: Closure | None = None
 
 
 def doubt(evidence: Evidence) -> str:
@@ -94,6 +100,17 @@ def doubt(evidence: Evidence) -> str:
     if compression_ratio(evidence.text) > MOST_COMPRESSION:
         return "compression"
     return "repetition" if _loop(evidence.text.split()) else ""
+
+
+def said_twice(text: str) -> bool:
+    """Whether the text is one phrase of three words or more and then the same again, or its beginning.
+
+    Whisper does that in a window that is shorter than it was trained on; people seldom do.
+    """
+    words = plain(text).split()
+    return any(
+        words[length:] == words[: len(words) - length] for length in range(_TWICE_WORDS, len(words) - _TWICE_WORDS + 1)
+    )
 
 
 def invented(evidence: Evidence, language: str) -> bool:

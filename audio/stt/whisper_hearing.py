@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -251,7 +251,8 @@ class WhisperHearing:
             elif self._latest is not None and self._latest[0] >= waiting.enough:
                 until, decoded = self._latest
                 rough = self._settled_rough or _rough(decoded)
-                waiting.answer.set_result(self._words(max(until, waiting.need), decoded.text, rough=rough))
+                words = self._words(max(until, waiting.need), decoded.text, rough=rough)
+                waiting.answer.set_result(replace(words, closure=decoded.closure))
 
     def _tell_partial(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
-from audio.stt.whisper_doubts import Evidence, doubt, invented, without_loop
+from audio.stt import Closure
+from audio.stt.whisper_closure import ClosingMarks
+from audio.stt.whisper_doubts import Evidence, doubt, invented, said_twice, without_loop
 from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
@@ -100,12 +102,14 @@ class Decoded:
         doubt: The gate it failed in the end, or "".
         language: Of the words.
         language_sure: Whether the language was detected on enough sound to be kept.
+        closure: What was expected behind the last word; None where nothing tells.
     """
 
     text: str
     doubt: str
     language: str
     language_sure: bool
+    closure: Closure | None = None
 
 
 class LoadedWhisper:
@@ -145,6 +149,8 @@ class LoadedWhisper:
             self.compute_type = self._model.model.compute_type
             self.multilingual = bool(self._model.model.is_multilingual)
             self._check(self._model)
+            vocabulary = self._model.hf_tokenizer.get_vocab(with_added_tokens=False)
+            self._marks = ClosingMarks(vocabulary, self._tokenizer("en").eot)
             self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
         except EngineLoadError:
             raise
@@ -171,16 +177,18 @@ class LoadedWhisper:
         if not wanted():
             return None
         evidence, spoken, probability = self._once(encoded, language, len(pcm))
-        reason = doubt(evidence)
-        if reason and retry and frames < encoder_frames(len(pcm), "full"):
+        short = frames < encoder_frames(len(pcm), "full")
+        reason = doubt(evidence) or ("repetition" if short and said_twice(evidence.text) else "")
+        if reason and retry and short:
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._once(self.encode(features, frames), language, len(pcm))
             if not doubt(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if invented(evidence, spoken) else without_loop(evidence.text)
+        closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
-        return Decoded(text, reason, spoken, language_sure=sure and bool(text))
+        return Decoded(text, reason, spoken, language_sure=sure and bool(text), closure=closure)
 
     def features(self, pcm: Pcm) -> Features:
         """Log-mel of the sound alone, without silence after it."""
@@ -213,11 +221,16 @@ class LoadedWhisper:
             max_length=max(2 * tokens, len(prompt) + tokens),
             return_scores=True,
             return_no_speech_prob=True,
+            return_logits_vocab=True,
         )
         said: Sequence[int] = result.sequences_ids[0]
         # The score is the mean per token without the end token; the reference counts that one too.
         mean = result.scores[0] * len(said) / (len(said) + 1)
-        return Evidence(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob))
+        step = self._marks.step_after_words(said)
+        # One step more than tokens: the one that ended the text. Without it, the decoder was stopped in its midst.
+        ended = 0 < step < len(result.logits[0]) > len(said)
+        closure = self._marks.closure(np.asarray(result.logits[0][step], np.float32)) if ended else None
+        return Evidence(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
 
     def _once(
         self, encoded: "ctranslate2.StorageView", language: str | None, samples: int

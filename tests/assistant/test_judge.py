@@ -31,7 +31,7 @@ from assistant.turn_settings import TurnSettings
 from audio.endpointing.prosody import ProsodyTrack
 from audio.endpointing.prosody_features import Prosody, prosody_at
 from audio.frame import Frame
-from audio.stt import SegmentId, Words
+from audio.stt import Closure, SegmentId, Words
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import Voicing
 
@@ -215,6 +215,31 @@ def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> No
     engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
     run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
     assert order == ["asked", "judged", "judged with words"]
+
+
+@dataclass
+class Reading:
+    """Keeps the evidence that it is asked with."""
+
+    seen: list[Evidence] = field(default_factory=list)
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        self.seen.append(evidence)
+        return Estimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_is_expected_behind_the_words_counts_where_their_language_is_known(reads: bool) -> None:
+    reading, closure = Reading(), Closure(ends=0.75, goes_on=0.125)
+    judge = Judge(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
+    judge.began(Samples(0))
+    for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
+        judge.hear(Frame(Samples(start), a_second_of_voice()[:FRAME_SAMPLES]), Voicing(True, Samples(0), 1.0))
+    judge.silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    judge.words(SegmentId(0), "a table for two", closure)
+    judge.words(SegmentId(0), "a table for two, please")
+    known = [("a table for two", closure), ("a table for two, please", None)] if reads else [(None, None)] * 2
+    assert [(seen.text, seen.closure) for seen in reading.seen] == [(None, None), *known]
 
 
 LATER = """

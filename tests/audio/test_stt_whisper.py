@@ -5,6 +5,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,11 @@ def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str)
         sound = loud(seconds_of(words))
         await listener.hear(sound)
         heard = await listener.hearing.words()
-        assert heard == Words(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
+        said = Words(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
+        assert replace(heard, closure=None) == said
+        assert heard.closure is not None
+        assert heard.closure.ends > 0.9, "the script is over where the sound is"
+        assert all(partial.closure is None for partial in listener.partials)
 
     run(engine(model, encoder_window=encoder_window), scene)
 
@@ -452,6 +457,8 @@ def test_a_loop_ends_early(tmp_path: Path) -> None:
         features = model.features(loud(20))
         encoded = model.encode(features, 3000)
         assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
-        assert len(model.generate(encoded, "en", samples_of_s(2)).text.split()) == 44
+        cut = model.generate(encoded, "en", samples_of_s(2))
+        assert len(cut.text.split()) == 44
+        assert cut.closure is None, "it was stopped in its midst"
 
     run(engine(path), scene)

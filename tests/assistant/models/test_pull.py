@@ -559,7 +559,7 @@ def test_another_file_under_its_name_is_refused_before_it_is_fetched(hub: Hub, s
     hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS[::-1]}
     wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS[::-1]})
     error = refused(small_turn.name)
-    assert "is not the file that is known, and smart-turn-v3.2-cpu.onnx in pipecat_ai-1.14.0-py3-none-any.whl is" in error
+    assert "is not the file that is known, and smart-turn-v3.2-cpu.onnx in pipecat_ai-1.14.0-py3-" in error
     assert [method for method, _, _ in hub.asked] == ["HEAD"]
     assert at_hand(Need(small_turn.name, "smart-turn", "")) is None
 
@@ -629,4 +629,4 @@ def test_of_what_has_a_second_source_all_files_are_known() -> None:
     for model in model_catalogue.MODELS.values():
         for file in model.files if model.wheel else ():
             assert file.size_bytes
-            assert file.sha256 and len(file.sha256) == 64
+            assert len(file.sha256 or "") == 64

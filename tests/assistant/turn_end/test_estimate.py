@@ -24,6 +24,7 @@ from assistant.turn_end.estimate import (
 )
 from assistant.turn_end.priors import PauseHabits
 from audio.endpointing.prosody_features import Prosody
+from audio.stt import Closure
 
 FEATURES = list(Prosody.__dataclass_fields__)
 PROFILES = (EAGER, BALANCED, PATIENT)
@@ -43,6 +44,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
         silence_ms=draw(st.floats(0, 5000)),
         prosody=draw(st.none() | st.builds(Prosody, **dict.fromkeys(FEATURES, number))),
         text=draw(st.none() | st.text(max_size=30) | st.sampled_from(["yes", "turn on the", "a small coffee"])),
+        closure=draw(st.none() | st.builds(Closure, st.floats(0, 1), st.floats(0, 1))),
         known_sentence=draw(st.booleans()),
         smart=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
         habits=habits,
@@ -91,6 +93,10 @@ def test_what_is_known_decides_the_model() -> None:
     assert estimator.estimate(Evidence(200)).probability == pytest.approx(0.5)
     assert estimator.estimate(Evidence(200, text="yes")).sources == "text"
     assert estimator.estimate(Evidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
+    told = Closure(ends=0.9, goes_on=0.05)
+    assert estimator.estimate(Evidence(200, prosody(), "yes", told, smart=0.5)).sources == "sound+text+closure+smart"
+    assert estimator.estimate(Evidence(200, text="", closure=told)).sources == "text", "there is nothing to be behind"
+    assert estimator.estimate(Evidence(200, closure=told, smart=0.5)).sources == "smart", "of a language it cannot read"
 
 
 def test_every_source_moves_the_estimate_its_way() -> None:
@@ -104,6 +110,8 @@ def test_every_source_moves_the_estimate_its_way() -> None:
     whole, open_ended = "what is the weather today", "what is the weather in"
     assert chance(Evidence(200, text=whole)) > chance(Evidence(200, text=open_ended)) + 0.1
     assert chance(Evidence(200, smart=0.98)) > chance(Evidence(200, smart=0.1)) + 0.3
+    over, more = Closure(ends=0.97, goes_on=0.01), Closure(ends=0.4, goes_on=0.4)
+    assert chance(Evidence(200, text=whole, closure=over)) > chance(Evidence(200, text=whole, closure=more)) + 0.2
     assert chance(Evidence(200, text=whole, known_sentence=True)) > chance(Evidence(200, text=whole))
     assert chance(Evidence(200, text="yes", expected="yes or no")) > chance(Evidence(200, text="yes"))
     slow = PauseHabits(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
