@@ -157,6 +157,9 @@ def _text(path: Path) -> str:
 
 # ---- processor time ----
 
+ENGINE_THREADS = frozenset({"faster-whisper", "Piper"})
+"""What recognizers and voices call the threads that they have in the server's own process."""
+
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
@@ -164,8 +167,8 @@ class CpuTime:
 
     Attributes:
         loop_s: Its main thread: the event loop.
-        threads_s: Its other threads: what engines compute in it, and writing of traces.
-        engines_s: Its child processes: recognizers.
+        threads_s: Its other threads: Smart Turn, the writing of traces.
+        engines_s: Recognizers and voices: its child processes, and the threads that are called like one.
     """
 
     loop_s: float
@@ -179,7 +182,7 @@ class CpuTime:
 
     @property
     def own_s(self) -> float:
-        """Without child processes."""
+        """Without recognizers and voices."""
         return self.loop_s + self.threads_s
 
     @property
@@ -196,8 +199,17 @@ def cpu_of(pid: int) -> CpuTime | None:
         return None
     hz = os.sysconf("SC_CLK_TCK")
     mine = own[0]
+    threads = sum(_ticks_or_none(place)[0] for place in _engine_threads(pid))
     engines = own[1] + sum(sum(_ticks_or_none(child)) for child in _descendants(pid))
-    return CpuTime(main[0] / hz, max(0, mine - main[0]) / hz, engines / hz)
+    return CpuTime(main[0] / hz, max(0, mine - main[0] - threads) / hz, (engines + threads) / hz)
+
+
+def _engine_threads(pid: int) -> list[str]:
+    try:
+        tasks = sorted((_PROC / str(pid) / "task").iterdir())
+        return [f"{pid}/task/{task.name}" for task in tasks if (task / "comm").read_text().strip() in ENGINE_THREADS]
+    except OSError:  # one has just ended: it is counted with the others
+        return []
 
 
 def busy_of_machine() -> tuple[float, float] | None:
@@ -219,9 +231,9 @@ def _ticks(place: str) -> tuple[int, int]:
     return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
 
 
-def _ticks_or_none(pid: int) -> tuple[int, int]:
+def _ticks_or_none(place: int | str) -> tuple[int, int]:
     try:
-        return _ticks(str(pid))
+        return _ticks(str(place))
     except OSError:
         return 0, 0  # it has just ended
 

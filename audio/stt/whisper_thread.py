@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from audio.at_work import at_work
 from audio.errors import SttError
+from audio.thread_name import name_this_thread
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ class WhisperThread:
                     self._jobs.put_nowait(None)
 
     def _work(self) -> None:
+        name_this_thread()  # CTranslate2 begins threads of its own in it
         while not self._ending:
             job = self._jobs.get()
             if job is None:

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from audio.at_work import at_work
 from audio.errors import TtsError
+from audio.thread_name import name_this_thread
 from audio.time_limit import time_limit
 
 E = TypeVar("E")
@@ -99,6 +100,7 @@ class EngineThread(Generic[E]):
             self._jobs.put_nowait((due_s, next(self._numbers), _nothing))
 
     def _work(self) -> None:
+        name_this_thread()
         while not (self.gave_up or (self._retired and self._jobs.empty())):
             _, _, job = self._jobs.get()
             with at_work():

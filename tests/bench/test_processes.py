@@ -4,11 +4,13 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from audio.thread_name import name_this_thread
 from bench.controlled_llm import Manner
 from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
 
@@ -45,6 +47,30 @@ def test_the_main_thread_is_told_from_the_others() -> None:
     assert before is not None
     assert after is not None
     assert (after - before).loop_s >= 0.05
+    assert (after - before).threads_s <= 0.05
+
+
+@linux
+def test_a_recognizer_in_the_process_itself_counts_as_one() -> None:
+    before, spun, seen = cpu_of(os.getpid()), threading.Event(), threading.Event()
+
+    def spin() -> None:
+        name_this_thread()
+        until_s = time.thread_time() + 0.1
+        while time.thread_time() < until_s:
+            pass
+        spun.set()
+        seen.wait(60)
+
+    thread = threading.Thread(target=spin, name="faster-whisper")
+    thread.start()
+    assert spun.wait(60)
+    after = cpu_of(os.getpid())
+    seen.set()
+    thread.join()
+    assert before is not None
+    assert after is not None
+    assert (after - before).engines_s >= 0.08
     assert (after - before).threads_s <= 0.05
 
 
