@@ -179,7 +179,11 @@ def _parser() -> argparse.ArgumentParser:
         "--profiles", type=profiles_of, default=["eager", "patient"], metavar="NAME,…", help=",".join(PROFILES)
     )
     parser.add_argument(
-        "--engine", type=engines_of, default=["pocketsphinx", "whisper-tiny", "whisper-base"], metavar="NAME,…", help=",".join(ENGINES)
+        "--engine",
+        type=engines_of,
+        default=["pocketsphinx", "whisper-tiny", "whisper-base"],
+        metavar="NAME,…",
+        help=",".join(ENGINES),
     )
     parser.add_argument("--against", type=Path, metavar="DIR", help="the --out of an earlier run")
     parser.add_argument("--doc", type=Path, metavar="PAGE", help="write the figures and plots into this page")

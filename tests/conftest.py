@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pulled
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
@@ -26,6 +27,7 @@ settings.register_profile("search", deadline=None, max_examples=1000, suppress_h
 settings.load_profile("gate")
 
 # What is heard here does not depend on what was pulled: without a test's own model it is pocketsphinx that listens.
+assert pulled, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
 
 ATTEMPTS = 3

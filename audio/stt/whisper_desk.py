@@ -10,13 +10,19 @@ from audio.stt.whisper_model import Decoded, LoadedWhisper
 from audio.stt.whisper_thread import WhisperThread
 from audio.units import Pcm
 
-Kind = Literal["final", "pause", "settle", "dip", "partial"]
-"""Why to decode: somebody waits; somebody will when this pause turns out to be the end; the sound has become too long
-to keep; it is less surely speech than before, which may be the end; the person speaks."""
+Kind = Literal["final", "soon", "pause", "settle", "dip", "partial"]
+"""Why to decode: somebody waits; somebody waits who will ask again; somebody will wait when this pause turns out to be
+the end; the sound has become too long to keep; it is less surely speech than before, which may be the end; the person
+speaks."""
 
 EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
-"""Those that are broken off for words that are waited for, and are not done once more in the full window where a gate
-fails."""
+"""Those that are broken off for words that are waited for."""
+
+AWAITED: frozenset[Kind] = frozenset({"final", "soon"})
+"""Those that somebody waits for now."""
+
+ONCE: frozenset[Kind] = EARLY | {"soon"}
+"""Those that are not done once more in the full window where a gate fails: another decode will be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,7 @@ class WhisperDesk:
             if not all(running in early for running in own):
                 continue
             kind = customer.wants(self._crowd(crew))
-            for running in (own or early) if kind in {"final", "pause"} else own if kind == "dip" else ():
+            for running in (own or early) if kind in {*AWAITED, "pause"} else own if kind == "dip" else ():
                 running.unwanted.set()
 
     def _crowd(self, crew: Crew) -> float:
@@ -211,7 +217,7 @@ class WhisperDesk:
 
     def _may_begin(self, crew: Crew, customer: Customer, kind: Kind) -> bool:
         own = [running for running in self._running if running.customer is customer]
-        if any(kind != "final" or running.decode.kind not in EARLY or _serves(running) for running in own):
+        if any(kind not in AWAITED or running.decode.kind not in EARLY or _serves(running) for running in own):
             return False
         # One worker of several stays free for those who wait.
         urgent = kind == "pause" or customer.asked is not None
@@ -252,7 +258,7 @@ class WhisperDesk:
         try:
             crew.thread.submit(
                 lambda: crew.model.decode(
-                    decode.pcm, language, retry=decode.kind not in EARLY, wanted=lambda: not running.unwanted.is_set()
+                    decode.pcm, language, retry=decode.kind not in ONCE, wanted=lambda: not running.unwanted.is_set()
                 ),
                 done,
                 failed,

@@ -102,6 +102,14 @@ def doubt(evidence: Evidence) -> str:
     return "repetition" if _loop(evidence.text.split()) else ""
 
 
+def window_may_be_why(doubt: str) -> bool:
+    """Whether what speaks against a decode in a short window may not do so in the full one.
+
+    Loops and silence are: the model was trained on 30 s. Words that it is not sure of stay so (docs/stt.md).
+    """
+    return doubt not in {"", "log-probability"}
+
+
 def said_twice(text: str) -> bool:
     """Whether the text is one phrase of three words or more and then the same again, or its beginning.
 

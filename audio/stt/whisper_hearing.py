@@ -47,11 +47,12 @@ _MARGIN_SAMPLES = samples_of_ms(40)
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech."""
+    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech. `early`: asks again."""
 
     ticket: int
     need: int
     enough: int
+    early: bool
     answer: asyncio.Future[Words]
 
 
@@ -82,6 +83,7 @@ class WhisperHearing:
         self._settled: list[str] = []  # the words before `_window`
         self._settled_rough = False
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
+        self._doubted: tuple[int, Decoded] | None = None  # likewise, good enough for who asks again only
         self._sure = 0  # up to where words that were asked for early will be asked for again
         self._dip: int | None = None  # where the sound was last less surely speech than before
         self._tried = 0  # until where the last decode was begun
@@ -122,6 +124,7 @@ class WhisperHearing:
             self._desk.ticket(),
             self._fed,
             max(enough, self._fed - _LACKING_SAMPLES),
+            early,
             asyncio.get_running_loop().create_future(),
         )
         self._waiting.append(waiting)
@@ -161,7 +164,7 @@ class WhisperHearing:
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
         if awaited:
-            return "final"
+            return "soon" if all(waiting.early for waiting in self._waiting if not waiting.answer.done()) else "final"
         if max(self._pause_tried, self._latest[0] if self._latest is not None else 0) < self._due:
             return "pause"
         if self._quiet.samples >= _PAUSE_SAMPLES:
@@ -206,6 +209,9 @@ class WhisperHearing:
         if decode.start != self._window:
             return  # a partial beside which the beginning of its sound was settled
         good = decode.kind not in EARLY or not decoded.doubt
+        if decode.kind == "soon" and decoded.doubt:
+            # Will do for whoever asks again; the full window is for what counts, and no sooner than that is begun.
+            self._doubted, self._pause_tried, good = (decode.until, decoded), 0, False
         newest = self._latest is None or decode.until >= self._latest[0]
         if decode.kind == "settle":
             self._settle(decode, decoded)
@@ -239,7 +245,7 @@ class WhisperHearing:
         self._window = decode.until
         self._settled.append(decoded.text)
         self._settled_rough = self._settled_rough or _rough(decoded)
-        self._latest = None  # it began at the old window
+        self._latest = self._doubted = None  # they began at the old window
         self._agreement = self._agreement.behind(decoded.text)
 
     def _answer(self) -> None:
@@ -248,11 +254,15 @@ class WhisperHearing:
                 continue
             if self._fed == self._window:
                 waiting.answer.set_result(self._words(waiting.need, "", rough=self._settled_rough))
-            elif self._latest is not None and self._latest[0] >= waiting.enough:
-                until, decoded = self._latest
+            elif (found := self._serving(waiting)) is not None:
+                until, decoded = found
                 rough = self._settled_rough or _rough(decoded)
                 words = self._words(max(until, waiting.need), decoded.text, rough=rough)
                 waiting.answer.set_result(replace(words, closure=decoded.closure))
+
+    def _serving(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
+        found = (self._latest, self._doubted if waiting.early else None)
+        return next((one for one in found if one is not None and one[0] >= waiting.enough), None)
 
     def _tell_partial(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until

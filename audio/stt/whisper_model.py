@@ -15,7 +15,7 @@ import numpy.typing as npt
 from audio.errors import EngineLoadError
 from audio.stt import Closure
 from audio.stt.whisper_closure import ClosingMarks
-from audio.stt.whisper_doubts import Evidence, doubt, invented, said_twice, without_loop
+from audio.stt.whisper_doubts import Evidence, doubt, invented, said_twice, window_may_be_why, without_loop
 from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
@@ -168,7 +168,7 @@ class LoadedWhisper:
         Args:
             pcm: Shape (n,), 16 kHz.
             language: Of the words; None to detect it.
-            retry: Whether a decode that fails a gate in a short window is done again in the full one.
+            retry: Whether a decode that a short window may have spoilt is done again in the full one.
             wanted: Asked between encoder and decoder, the one place where a decode can be broken off.
         """
         features = self.features(pcm)
@@ -179,7 +179,7 @@ class LoadedWhisper:
         evidence, spoken, probability = self._once(encoded, language, len(pcm))
         short = frames < encoder_frames(len(pcm), "full")
         reason = doubt(evidence) or ("repetition" if short and said_twice(evidence.text) else "")
-        if reason and retry and short:
+        if retry and short and window_may_be_why(reason):
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._once(self.encode(features, frames), language, len(pcm))
             if not doubt(second) or second.log_probability > evidence.log_probability:

@@ -235,11 +235,14 @@ def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool
     run(engine(path, compute_type="float32"), scene)
 
 
-@pytest.mark.parametrize(("probability", "frames"), [(0.99, [1000]), (0.05, [1000, 3000])])
-def test_full_window_again_when_in_doubt(
-    tmp_path: Path, decodes: Decodes, probability: float, frames: list[int]
+@pytest.mark.parametrize(
+    ("probability", "no_speech", "frames"),
+    [(0.99, False, [1000]), (0.99, True, [1000, 3000]), (0.05, False, [1000])],
+)
+def test_full_window_again_where_the_short_one_may_be_why(
+    tmp_path: Path, decodes: Decodes, probability: float, no_speech: bool, frames: list[int]
 ) -> None:
-    path = scripted_whisper(tmp_path / "model", SCRIPT, probability=probability)
+    path = scripted_whisper(tmp_path / "model", SCRIPT, probability=probability, no_speech=no_speech)
 
     async def scene(transcriber: WhisperTranscriber) -> None:
         listener = Listener(transcriber)

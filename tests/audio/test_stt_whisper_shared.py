@@ -729,9 +729,51 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
         await watched.until(1)
         hearing.feed(loud(0.1, seed=4))
         await hearing.words(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
-        assert watched.begun[1:] == [(1, "final", samples_of_s(0.35))]
+        # "partial": not done again in the full window, for they are asked for again.
+        assert watched.begun[1:] == [(1, "partial" if early else "final", samples_of_s(0.35))]
 
     play(shared, scene)
+
+
+def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
+    async def scene() -> None:
+        desk = WhisperDesk(10)
+        desk.expect()
+        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        hearing.feed(loud(1))
+        hearing.feed(quiet(0.1))
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.words(end, early=True))
+            await asyncio.sleep(0)
+            assert hearing.wants(1) == "soon"
+            doubted = hearing.take("soon")
+            settled = tasks.create_task(hearing.words(end))
+            await asyncio.sleep(0)
+            hearing.done(doubted, Decoded("word word", "repetition", "en", language_sure=False), 0.1)
+            assert (await early).text == "word word"
+            assert hearing.wants(1) == "final", "they are not good enough for who asked second"
+            hearing.done(hearing.take("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+            assert (await settled).text == "word"
+
+    asyncio.run(scene())
+
+
+def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_for_again() -> None:
+    async def scene() -> None:
+        desk = WhisperDesk(10)
+        desk.expect()
+        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        hearing.feed(loud(1))
+        hearing.feed(quiet(0.1))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
+            await asyncio.sleep(0)
+            hearing.done(hearing.take("soon"), Decoded("word word", "repetition", "en", language_sure=False), 0.1)
+            await early
+        assert hearing.wants(1) == "pause"
+
+    asyncio.run(scene())
 
 
 def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:

@@ -1,0 +1,80 @@
+"""Real Whisper weights, where `make setup` could fetch them: what people say on real recordings."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pulled import TINY_EN_FOLDER
+
+from assistant.engine_bench.words import word_errors
+from assistant.turn_end.estimate import UNFINISHED, Evidence, fitted_turn_end
+from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
+from audio.units import Pcm, samples_of_s
+from bench.recordings import read_pcm
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+PRE_ROLL_S, AFTER_S = 0.3, 0.1
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not at hand: repartee models pull tiny.en"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A recording, from before its speech to a little after it."""
+
+    pcm: Pcm
+    transcript: str
+
+
+@pytest.fixture(scope="module")
+def whisper() -> LoadedWhisper:
+    assert TINY_EN_FOLDER is not None
+    return LoadedWhisper(WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1))
+
+
+@pytest.fixture(scope="module")
+def clips() -> list[Clip]:
+    found = []
+    for line in (RECORDINGS / "manifest.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if row.get("transcript"):
+            begin, end = row["speech_start_s"] - PRE_ROLL_S, row["speech_end_s"] + AFTER_S
+            pcm = read_pcm(RECORDINGS / row["file"])[samples_of_s(max(0, begin)) : samples_of_s(end)]
+            found.append(Clip(pcm, row["transcript"]))
+    return found
+
+
+def decoded(whisper: LoadedWhisper, pcm: Pcm) -> Decoded:
+    found = whisper.decode(pcm, "en", retry=True)
+    assert found is not None
+    return found
+
+
+def test_what_people_say_is_understood(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+    assert len(clips) == 5
+    said = word_errors([(clip.transcript, decoded(whisper, clip.pcm).text) for clip in clips], "en")
+    assert said.errors <= 2
+
+
+def test_a_whole_sentence_is_expected_to_end_and_a_part_of_it_is_not(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+    """And what follows from it, judged by words alone."""
+    whole = [decoded(whisper, clip.pcm) for clip in clips]
+    parts = [decoded(whisper, clip.pcm[: len(clip.pcm) * 3 // 5]) for clip in clips]
+    estimator = fitted_turn_end()
+
+    def logit(words: Decoded) -> float:
+        return estimator.estimate(Evidence(200, text=words.text, closure=words.closure)).logit
+
+    assert all(words.closure and words.closure.ends > 0.8 > 4 * words.closure.goes_on for words in whole)
+    assert np.mean([logit(words) for words in parts]) < np.mean([logit(words) for words in whole]) - 2
+    assert min(map(logit, parts)) < UNFINISHED < min(map(logit, whole))
+
+
+def test_silence_says_nothing(whisper: LoadedWhisper) -> None:
+    room = np.random.default_rng(0).normal(0, 20, samples_of_s(2)).astype(np.int16)
+    assert decoded(whisper, room).text == ""
