@@ -157,7 +157,7 @@ def _text(path: Path) -> str:
 
 # ---- processor time ----
 
-ENGINE_THREADS = frozenset({"faster-whisper", "Piper"})
+ENGINE_THREADS = frozenset({"faster-whisper", "espeak-ng", "Piper"})
 """What recognizers and voices call the threads that they have in the server's own process."""
 
 

@@ -49,7 +49,10 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
         yield f"500 ms are crossed at so many {name}", NONE if ends is None else f"{ends:.0f}"
     for cost in run.costs:
         name = f"{cost.scenario} {cost.variant}".rstrip()
-        yield f"{name}: CPU s per minute, without / with engine processes", "{:.2f} / {:.2f}".format(*per_minute(cost))
+        yield (
+            f"{name}: CPU s per minute, without / with recognizer and voice",
+            "{:.2f} / {:.2f}".format(*per_minute(cost)),
+        )
     for point in run.curve:
         if point.source == "profile":
             yield (

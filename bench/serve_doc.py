@@ -52,8 +52,9 @@ The same clips for each setting of the language model. Its time to the first tok
 what is longer than that is paid in full."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire. Other threads: espeak-ng, Smart Turn, Whisper. Engine processes:
-pocketsphinx. The client and the language model are not in it. Of eight people at once, the share of each."""
+Event loop: the detector, turn taking, the wire. Other threads: Smart Turn, and what writes traces. Recognizer and voice
+are processes (pocketsphinx) or threads of their own (Whisper, espeak-ng, Piper). The client and the language model are
+not in it. Of eight people at once, the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:

@@ -160,7 +160,7 @@ def first_and_later(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
 
 
 def per_minute(cost: Cost) -> tuple[float, float]:
-    """Seconds of processor time for a minute of conversation: without the engines' processes, and with them."""
+    """Seconds of processor time for a minute of conversation: without recognizer and voice, and with them."""
     own_s = cost.loop_s + cost.threads_s
     return (own_s / cost.minutes, (own_s + cost.engines_s) / cost.minutes) if cost.minutes else (0.0, 0.0)
 

@@ -186,8 +186,8 @@ def sweep(run: Run) -> Iterator[str]:
 def cost_table(run: Run) -> str:
     """Processor time by scenario and variant."""
     heads = (
-        "CPU s per minute of conversation", "conversation minutes", "event loop", "other threads", "engine processes",
-        "without / with engine processes",
+        "CPU s per minute of conversation", "conversation minutes", "event loop", "other threads",
+        "recognizer and voice", "without / with recognizer and voice",
     )  # fmt: skip
     rows = []
     for cost in run.costs:
