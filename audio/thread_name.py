@@ -2,13 +2,24 @@
 
 import contextlib
 import threading
+from collections.abc import Generator
 from pathlib import Path
 
 
-def name_this_thread() -> None:
-    """Tell the system what this thread is called; threads that a library begins in it are called so, too.
+@contextlib.contextmanager
+def thread_named(name: str) -> Generator[None]:
+    """Until the end of the block the system calls this thread so, and for good those that a library begins in it.
 
     Where there is no /proc, nothing happens. The system keeps 15 letters.
     """
+    place = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+    before = None
     with contextlib.suppress(OSError):
-        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(threading.current_thread().name)
+        before = place.read_text()
+        place.write_text(name)
+    try:
+        yield
+    finally:
+        if before is not None:
+            with contextlib.suppress(OSError):
+                place.write_text(before)

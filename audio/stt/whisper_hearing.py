@@ -83,7 +83,7 @@ class WhisperHearing:
         self._settled: list[str] = []  # the words before `_window`
         self._settled_rough = False
         self._latest: tuple[int, Decoded] | None = None  # until where, and what: good enough to be final
-        self._doubted: tuple[int, Decoded] | None = None  # likewise, good enough for who asks again only
+        self._spoilt: tuple[int, Decoded] | None = None  # likewise, good enough for who asks again only
         self._sure = 0  # up to where words that were asked for early will be asked for again
         self._dip: int | None = None  # where the sound was last less surely speech than before
         self._tried = 0  # until where the last decode was begun
@@ -208,10 +208,10 @@ class WhisperHearing:
         self.account.took_s = took_s
         if decode.start != self._window:
             return  # a partial beside which the beginning of its sound was settled
-        good = decode.kind not in EARLY or not decoded.doubt
-        if decode.kind == "soon" and decoded.doubt:
-            # Will do for whoever asks again; the full window is for what counts, and no sooner than that is begun.
-            self._doubted, self._pause_tried, good = (decode.until, decoded), 0, False
+        good = not decoded.spoilt
+        if decode.kind == "soon" and decoded.spoilt:
+            # Will do for whoever asks again; meanwhile the full window is tried, as in a pause.
+            self._spoilt, self._pause_tried = (decode.until, decoded), 0
         newest = self._latest is None or decode.until >= self._latest[0]
         if decode.kind == "settle":
             self._settle(decode, decoded)
@@ -245,7 +245,7 @@ class WhisperHearing:
         self._window = decode.until
         self._settled.append(decoded.text)
         self._settled_rough = self._settled_rough or _rough(decoded)
-        self._latest = self._doubted = None  # they began at the old window
+        self._latest = self._spoilt = None  # they began at the old window
         self._agreement = self._agreement.behind(decoded.text)
 
     def _answer(self) -> None:
@@ -261,7 +261,7 @@ class WhisperHearing:
                 waiting.answer.set_result(replace(words, closure=decoded.closure))
 
     def _serving(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
-        found = (self._latest, self._doubted if waiting.early else None)
+        found = (self._latest, self._spoilt if waiting.early else None)
         return next((one for one in found if one is not None and one[0] >= waiting.enough), None)
 
     def _tell_partial(self, decode: Decode, decoded: Decoded) -> None:

@@ -103,6 +103,7 @@ class Decoded:
         language: Of the words.
         language_sure: Whether the language was detected on enough sound to be kept.
         closure: What was expected behind the last word; None where nothing tells.
+        spoilt: It failed a gate in a short window, and may not in the full one, which was not tried.
     """
 
     text: str
@@ -110,6 +111,7 @@ class Decoded:
     language: str
     language_sure: bool
     closure: Closure | None = None
+    spoilt: bool = False
 
 
 class LoadedWhisper:
@@ -133,6 +135,7 @@ class LoadedWhisper:
 
         self._settings = settings
         self._storage = ctranslate2.StorageView.from_array
+        self._float32, self._cpu = ctranslate2.DataType.float32, ctranslate2.Device.cpu
         self._tokenizer_of = Tokenizer
         self._tokenizers: dict[str, Tokenizer] = {}
         self.device, self.compute_type = _device_and_type(settings)
@@ -178,8 +181,9 @@ class LoadedWhisper:
             return None
         evidence, spoken, probability = self._once(encoded, language, len(pcm))
         short = frames < encoder_frames(len(pcm), "full")
-        reason = doubt(evidence) or ("repetition" if short and said_twice(evidence.text) else "")
-        if retry and short and window_may_be_why(reason):
+        reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
+        spoilt = short and window_may_be_why(reason)
+        if retry and spoilt:
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._once(self.encode(features, frames), language, len(pcm))
             if not doubt(second) or second.log_probability > evidence.log_probability:
@@ -188,7 +192,8 @@ class LoadedWhisper:
         text = "" if invented(evidence, spoken) else without_loop(evidence.text)
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
-        return Decoded(text, reason, spoken, language_sure=sure and bool(text), closure=closure)
+        sure = sure and bool(text)
+        return Decoded(text, reason, spoken, language_sure=sure, closure=closure, spoilt=spoilt and not retry)
 
     def features(self, pcm: Pcm) -> Features:
         """Log-mel of the sound alone, without silence after it."""
@@ -229,8 +234,12 @@ class LoadedWhisper:
         step = self._marks.step_after_words(said)
         # One step more than tokens: the one that ended the text. Without it, the decoder was stopped in its midst.
         ended = 0 < step < len(result.logits[0]) > len(said)
-        closure = self._marks.closure(np.asarray(result.logits[0][step], np.float32)) if ended else None
+        closure = self._marks.closure(self._array(result.logits[0][step])) if ended else None
         return Evidence(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
+
+    def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
+        """As numpy can read them: on CUDA they are there, and in half precision."""
+        return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
     def _once(
         self, encoded: "ctranslate2.StorageView", language: str | None, samples: int

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from audio.at_work import at_work
 from audio.errors import SttError
-from audio.thread_name import name_this_thread
+from audio.thread_name import thread_named
 
 T = TypeVar("T")
 
@@ -73,15 +73,15 @@ class WhisperThread:
                     self._jobs.put_nowait(None)
 
     def _work(self) -> None:
-        name_this_thread()  # CTranslate2 begins threads of its own in it
-        while not self._ending:
-            job = self._jobs.get()
-            if job is None:
-                break
-            with at_work():
-                if not self._ending:
-                    job()
-                del job
+        with thread_named("faster-whisper"):  # those of CTranslate2 are begun in it
+            while not self._ending:
+                job = self._jobs.get()
+                if job is None:
+                    break
+                with at_work():
+                    if not self._ending:
+                        job()
+                    del job
         self._tell(self._one_ended)
 
     def _one_ended(self) -> None:

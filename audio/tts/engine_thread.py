@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from audio.at_work import at_work
 from audio.errors import TtsError
-from audio.thread_name import name_this_thread
+from audio.thread_name import thread_named
 from audio.time_limit import time_limit
 
 E = TypeVar("E")
@@ -100,13 +100,13 @@ class EngineThread(Generic[E]):
             self._jobs.put_nowait((due_s, next(self._numbers), _nothing))
 
     def _work(self) -> None:
-        name_this_thread()
-        while not (self.gave_up or (self._retired and self._jobs.empty())):
-            _, _, job = self._jobs.get()
-            with at_work():
-                if not self.gave_up:
-                    job(self._engine)
-                del job
+        with thread_named(self._name):
+            while not (self.gave_up or (self._retired and self._jobs.empty())):
+                _, _, job = self._jobs.get()
+                with at_work():
+                    if not self.gave_up:
+                        job(self._engine)
+                    del job
 
 
 class Lane(Generic[T]):

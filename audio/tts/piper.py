@@ -14,6 +14,7 @@ import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
+from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, Lane, due_s
 from audio.tts.espeak_text import Piece, clean, ends_sentence, pieces, words
@@ -249,7 +250,10 @@ class PiperTts:
     def _loaded(self) -> tuple[PiperModel, str, str]:
         """The model, what its loudness is measured on, and its line for the screen."""
         files = read_voice(self._voice, self._language)
-        model = PiperModel(files, speaker=self._speaker, speed=self._speed, device=self._device, threads=self._threads)
+        with thread_named("Piper"):  # those that compute are begun here
+            model = PiperModel(
+                files, speaker=self._speaker, speed=self._speed, device=self._device, threads=self._threads
+            )
         speaker = "" if self._speaker is None else f", speaker {self._speaker}"
         detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail

@@ -52,6 +52,7 @@ def test_cut_leaves_the_early_pauses_alone() -> None:
     [
         (Evidence("turn on the lamp", -0.3, 0.1), ""),
         (Evidence("turn on the lamp", -1.2, 0.1), "log-probability"),
+        (Evidence("and so on " * 4, -1.2, 0.1), "repetition"),
         (Evidence("turn on the lamp", -0.3, 0.7), "no speech"),
         (Evidence("no no no", -0.3, 0.1), ""),
         (Evidence("No, no. no no no no!", -0.3, 0.1), "repetition"),

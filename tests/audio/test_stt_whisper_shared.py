@@ -735,6 +735,9 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
     play(shared, scene)
 
 
+SPOILT = Decoded("word word", "repetition", "en", language_sure=False, spoilt=True)
+
+
 def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
     async def scene() -> None:
         desk = WhisperDesk(10)
@@ -750,11 +753,31 @@ def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None
             doubted = hearing.take("soon")
             settled = tasks.create_task(hearing.words(end))
             await asyncio.sleep(0)
-            hearing.done(doubted, Decoded("word word", "repetition", "en", language_sure=False), 0.1)
+            hearing.done(doubted, SPOILT, 0.1)
             assert (await early).text == "word word"
             assert hearing.wants(1) == "final", "they are not good enough for who asked second"
             hearing.done(hearing.take("final"), Decoded("word", "", "en", language_sure=False), 0.1)
             assert (await settled).text == "word"
+
+    asyncio.run(scene())
+
+
+def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
+    async def scene() -> None:
+        desk = WhisperDesk(10)
+        desk.expect()
+        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        hearing.feed(loud(1))
+        hearing.feed(quiet(0.1))
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.words(end, early=True))
+            await asyncio.sleep(0)
+            improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
+            hearing.done(hearing.take("soon"), improbable, 0.1)
+            assert (await early).rough
+        assert hearing.wants(1) is None
+        assert (await hearing.words(end)).text == "wreck a nice beach"
 
     asyncio.run(scene())
 
@@ -769,7 +792,9 @@ def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_fo
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
-            hearing.done(hearing.take("soon"), Decoded("word word", "repetition", "en", language_sure=False), 0.1)
+            hearing.done(
+                hearing.take("soon"), Decoded("word word", "repetition", "en", language_sure=False, spoilt=True), 0.1
+            )
             await early
         assert hearing.wants(1) == "pause"
 

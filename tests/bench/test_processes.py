@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from audio.thread_name import name_this_thread
+from audio.thread_name import thread_named
 from bench.controlled_llm import Manner
 from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
 
@@ -55,14 +55,14 @@ def test_a_recognizer_in_the_process_itself_counts_as_one() -> None:
     before, spun, seen = cpu_of(os.getpid()), threading.Event(), threading.Event()
 
     def spin() -> None:
-        name_this_thread()
-        until_s = time.thread_time() + 0.1
-        while time.thread_time() < until_s:
-            pass
-        spun.set()
-        seen.wait(60)
+        with thread_named("faster-whisper"):
+            until_s = time.thread_time() + 0.1
+            while time.thread_time() < until_s:
+                pass
+            spun.set()
+            seen.wait(60)
 
-    thread = threading.Thread(target=spin, name="faster-whisper")
+    thread = threading.Thread(target=spin)
     thread.start()
     assert spun.wait(60)
     after = cpu_of(os.getpid())

@@ -53,7 +53,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     home = tmp_path_factory.mktemp("home")
-    homes = {"HF_HOME": str(home), "XDG_DATA_HOME": str(home)}
+    homes = {"HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)}
     dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
     with ThreadPoolExecutor(3) as pool:
         yield Runs(

