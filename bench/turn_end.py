@@ -4,7 +4,7 @@
     python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
     python -m bench.turn_end judge --speech DIR       # the shipped weights on recordings they have not seen
 
-The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of what hears without a model; each has
+The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of what hears without one; each has
 weights of its own. What was heard is kept in out/turn_end: the first run decodes every clip (minutes), later ones take
 seconds.
 """
