@@ -77,7 +77,7 @@ class WordPlaces:
         """Words from `_next` up to `until` share the time from `_start` to `sound_end`; the next begins at `at`."""
         spans = self._spans[self._next : until]
         at = max(at, self._start)
-        end = min(at, sound_end) if sound_end > self._start else at
+        end = min(at, max(sound_end, self._start))  # in silence they have no length: it may be the unit's end
         letters = sum(stop - start for start, stop in spans)
         marks, said, start = [], 0, self._start
         for span in spans:

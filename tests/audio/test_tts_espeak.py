@@ -11,7 +11,7 @@ from itertools import pairwise
 import espeakng_loader
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from audio.errors import EngineLoadError, TtsError
@@ -235,6 +235,8 @@ class TestSound:
             max_size=30,
         ),
     )
+    @example("a a a", [(1, True, []), (1324, False, [(1, 0, 0), (3, 0, 1324)])])
+    @example("a a a", [(1, True, []), (1, False, [(1, 0, 0), (3, 0, 1)])])
     def test_whatever_the_library_reports_the_marks_are_in_order(
         self, text: str, buffers: list[tuple[int, bool, list[tuple[int, int, int]]]]
     ) -> None:
