@@ -31,6 +31,7 @@ from bench.turn_end_table import (
     CLOSURE_SOURCES,
     SETS,
     SOURCES,
+    SOURCES_WITH_CLOSURE,
     collection,
     features_of,
     importance_of,
@@ -82,7 +83,7 @@ def sources_of(moments: Sequence[Moment]) -> tuple[str, ...]:
     """Those that can be told apart with this recognizer; the last one is all of them."""
     if all(moment.ends is None for moment in moments):
         return SOURCES
-    return ("sound", "text", "text+closure", "smart", "sound+text+closure", *SOURCES[4:5], *CLOSURE_SOURCES[2:])
+    return SOURCES_WITH_CLOSURE
 
 
 def shown_of(moments: Sequence[Moment]) -> tuple[str, ...]:

@@ -36,7 +36,19 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 SOURCES = ("sound", "text", "smart", "sound+text", "sound+smart", "text+smart", "sound+text+smart")
 
 CLOSURE_SOURCES = ("text+closure", "sound+text+closure", "text+closure+smart", "sound+text+closure+smart")
-"""With a recognizer that tells what it expects behind its words."""
+"""Models of a recognizer that tells what it expects behind its words."""
+
+SOURCES_WITH_CLOSURE = (
+    "sound",
+    "text",
+    "text+closure",
+    "smart",
+    "sound+text+closure",
+    "sound+smart",
+    "text+closure+smart",
+    "sound+text+closure+smart",
+)
+"""What is shown of such a one, all of them last."""
 
 _NEUTRAL = Closure(ends=0.5, goes_on=0.1)
 """Where it does not (2 of 100: it went round in circles); the program then judges without."""

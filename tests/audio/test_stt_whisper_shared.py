@@ -738,13 +738,19 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
 SPOILT = Decoded("word word", "repetition", "en", language_sure=False, spoilt=True)
 
 
+def at_an_end() -> WhisperHearing:
+    """A second of speech and the beginning of a silence, at a desk without a model."""
+    desk = WhisperDesk(10)
+    desk.expect()
+    hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    hearing.feed(loud(1))
+    hearing.feed(quiet(0.1))
+    return hearing
+
+
 def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
     async def scene() -> None:
-        desk = WhisperDesk(10)
-        desk.expect()
-        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
-        hearing.feed(loud(1))
-        hearing.feed(quiet(0.1))
+        hearing = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(end, early=True))
@@ -764,11 +770,7 @@ def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None
 
 def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
     async def scene() -> None:
-        desk = WhisperDesk(10)
-        desk.expect()
-        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
-        hearing.feed(loud(1))
-        hearing.feed(quiet(0.1))
+        hearing = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(end, early=True))
@@ -784,11 +786,7 @@ def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
 
 def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_for_again() -> None:
     async def scene() -> None:
-        desk = WhisperDesk(10)
-        desk.expect()
-        hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
-        hearing.feed(loud(1))
-        hearing.feed(quiet(0.1))
+        hearing = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
