@@ -255,6 +255,12 @@ class Attempts:
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
+    def sounding(self, reply_id: ReplyId | None) -> str:
+        """What of this reply a microphone may have heard so far; "" where there is none."""
+        attempt = None if reply_id is None else self._attempts.get(reply_id)
+        reply = None if attempt is None else attempt.reply
+        return "" if reply is None else reply.script.text_begun(reply.played)
+
     def rest_of(self, reply_id: ReplyId) -> str | None:
         """What nobody heard of a reply that was cut; "" where another was since, None if it was not even written."""
         cut, rest = self._rest

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn, as_traced, certainty
-from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck
+from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck, WordsWanted
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
@@ -22,6 +22,9 @@ LIKELY = 0.5
 
 UNSURE_MS = 100.0
 """So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
+
+WORDS_WITHIN_MS = 500.0
+"""Words of a voice that was not sure come within this, or not in time: a reply is not lowered for longer."""
 
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
@@ -57,6 +60,7 @@ class Challenge:
         lowered_at: Since when the reply is lowered for it, or was.
         sure_ms: How much of it was surely voice.
         surest: As of a turn.
+        asked_at: It has ended, was not sure, and its words were asked for then.
     """
 
     segment: SegmentId
@@ -71,14 +75,29 @@ class Challenge:
     kept: bool = False
     turn: int | None = None
     aside: OpenTurn | None = None
+    asked_at: Samples | None = None
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
         self.surest = max(self.surest, certainty(voicing))
         if voicing.speaking:
             self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
+            if self.asked_at is not None:  # another voice, in the same segment
+                self.asked_at, self.sure_ms = None, 0.0
+                self.lowered_at = at if self.ducked else None
         else:
             self.speech_end = max(voicing.edge, self.onset)
+
+    def asks(self, at: Samples) -> Effects:
+        """It has ended, and nothing but its words can tell whether it was anything; nothing more to ask: ()."""
+        if self.asked_at is not None:
+            return ()
+        self.asked_at = at
+        return (WordsWanted(self.segment, self.speech_end),)
+
+    def waits(self, at: Samples) -> bool:
+        """Its words may still come in time."""
+        return self.asked_at is not None and at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
 
     def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
         """With this frame there was enough of it to take the floor."""

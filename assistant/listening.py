@@ -26,7 +26,9 @@ from assistant.turn_events import (
     Partial,
     Transcribe,
     Transcribed,
+    WordsWanted,
 )
+from assistant.turn_words import is_echo
 from assistant.warmth import Warmth
 from audio.clock import StreamClock
 from audio.frame import Frame
@@ -163,6 +165,23 @@ class Listening:
             self._warmth.began()
         self.meant = True
         self.recorder.addressed()
+
+    async def reconsider(self, effect: WordsWanted, sounding: Callable[[], str]) -> None:
+        """Turn taking is told what a voice into a reply said; `sounding`: what of the reply may have been heard.
+
+        What the assistant says itself comes back through a loudspeaker, too.
+        """
+        words = await self._ears.words(effect.segment, effect.speech_end, early=True)
+        words = words or Words(effect.segment, self._at, "")
+        address = self.attention.address(words.text, self.onset)
+        text = self.attention.name if address.kind == "called" else address.text
+        if is_echo(text, sounding()):
+            text = ""
+        heard = replace(words, text=text, closure=None)
+        if text:
+            self._addressed()
+            self.recorder.partial(heard, _now_s())
+        self.tell(Partial(self._at, heard, address.named, asked=True))
 
     async def words(self, effect: Transcribe) -> Words | None:
         """Of the segment so far; None where they are lost."""

@@ -109,6 +109,11 @@ class Script:
             missing = False
         return "".join(pieces).strip()
 
+    def text_begun(self, played: int) -> str:
+        """The text up to the word that sounds at this position, or sounded last."""
+        begun = bisect_right(self._sound_starts, played)
+        return self._text[: self._text_ends[begun - 1]].strip() if begun else ""
+
     def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
         """Whether every word lies before this position, and none in a stretch that was played unheard."""
         words = len(self._sound_ends)

@@ -54,6 +54,7 @@ from assistant.turn_events import (
     TakeDown,
     Transcribe,
     Unduck,
+    WordsWanted,
 )
 from assistant.turns import Turns
 from audio.frame import Frame
@@ -303,6 +304,8 @@ class Session:
                 self.show(SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._attempts.spoken()))
             case Transcribe():
                 self._transcribe(effect)
+            case WordsWanted():
+                self._tasks.create_task(self._reconsider(effect), name=f"words of the voice at {effect.segment}")
             case Prepare():
                 self._attempts.prepare(effect, self.wishes if effect.recited else self._this_once or self.wishes)
             case Endpoint():
@@ -372,6 +375,10 @@ class Session:
 
     async def _judge(self, effect: Transcribe) -> None:
         self._listening.silence(effect)
+
+    async def _reconsider(self, effect: WordsWanted) -> None:
+        reply = self.turns.replying
+        await self._listening.reconsider(effect, lambda: self._attempts.sounding(reply))
 
     # ---- it is answered ----
 

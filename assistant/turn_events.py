@@ -45,11 +45,13 @@ class Partial:
 
     Attributes:
         called: The wake phrase is among them: they take the floor, whatever may interrupt otherwise.
+        asked: `WordsWanted` asked for them, and no better ones will come.
     """
 
     at: Samples
     words: Words
     called: bool = False
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,14 @@ class Transcribe:
     segment: SegmentId
     speech_end: Samples
     early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WordsWanted:
+    """A voice into a reply ended before it was sure to be one: its words, which come as a `Partial`, are to tell."""
+
+    segment: SegmentId
+    speech_end: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +346,7 @@ class GoOn:
 
 
 Effect = (
-    OpenSegment | Started | Transcribe | Prepare | Endpoint | Commit | TakeDown | CloseSegment | DiscardSegment
-    | Drop | Retract | Interrupt | Hold | Release | Duck | Unduck | NothingSaid | GoOn
+    OpenSegment | Started | Transcribe | WordsWanted | Prepare | Endpoint | Commit | TakeDown | CloseSegment
+    | DiscardSegment | Drop | Retract | Interrupt | Hold | Release | Duck | Unduck | NothingSaid | GoOn
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -1,4 +1,4 @@
-"""What words are to turn taking: a listener's "mhm" or more, the same as others or not. Pure."""
+"""What words are to turn taking: a listener's "mhm" or more, an echo, the same as others or not. Pure."""
 
 BACKCHANNELS = frozenset(
     ["mhm", "mm", "mmm", "hm", "hmm", "uh", "huh", "uhhuh", "um", "ah", "oh", "yeah", "okay", "right"]
@@ -9,6 +9,11 @@ BACKCHANNELS = frozenset(
 def is_backchannel(text: str) -> bool:
     """Whether it is nothing but what people say to show that they listen."""
     return all(word.strip(".,!?") in BACKCHANNELS for word in text.lower().replace("-", "").split())
+
+
+def is_echo(text: str, said: str) -> bool:
+    """Whether it is nothing but words that were `said`, in a row: a loudspeaker's sound in the microphone."""
+    return f" {plain_words(text)} " in f" {plain_words(said)} "
 
 
 def plain_words(text: str) -> str:

@@ -52,7 +52,7 @@ from assistant.turn_events import (
 )
 from assistant.turn_settings import TurnSettings
 from assistant.turn_words import is_backchannel
-from audio.stt import SegmentId, Words
+from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import Voicing
 
@@ -133,7 +133,7 @@ class Turns:
             case Heard():
                 return self._heard(event.at, event.voicing)
             case Partial():
-                return self._partial(event.at, event.words, called=event.called)
+                return self._partial(event)
             case Judged():
                 return self._judged(event.segment, event.estimate)
             case Transcribed() | NotTranscribed():
@@ -294,7 +294,8 @@ class Turns:
             return ()
         return effects + (self._state.commit_if_ready(turn, event.at) if turn.endpoint is not None else ())
 
-    def _partial(self, at: Samples, words: Words, *, called: bool) -> Effects:
+    def _partial(self, event: Partial) -> Effects:
+        at, words, called = event.at, event.words, event.called
         turn, reply = self._state.turn, self._state.reply
         challenge = reply.challenge if reply is not None else None
         if called and turn is not None and turn.segment == words.segment:
@@ -305,12 +306,14 @@ class Turns:
             or challenge.kept
             or not (self._interruptible or called)
             or words.segment != challenge.segment
-            or not words.text
+            or not (words.text or event.asked)
         ):
             return ()
         challenge.backchannel = is_backchannel(words.text) and not called
         if challenge.backchannel or (words.rough and not called):
-            return ()  # a cough may be taken for a word, but only roughly
+            # A cough may be taken for a word, but only roughly.
+            nothing = event.asked and challenge.asked_at is not None
+            return self._state.forgive(reply, challenge.speech_end, at) if nothing else ()
         if called:
             challenge.surest = 1.0
         return self._state.take(reply, challenge, at, self.settings)
@@ -327,7 +330,9 @@ class Turns:
         if not self._interruptible:
             return (*reply.hushed(), *self._heard_in_vain(reply, challenge, at, voicing))
         if not voicing.speaking:
-            return self._state.forgive(reply, voicing.edge, at)
+            asked = challenge.asks(at)
+            waits = challenge.waits(at)
+            return (*asked, *self._watch_reply(reply, at)) if waits else self._state.forgive(reply, voicing.edge, at)
         if challenge.is_sure(voicing, settings):
             return self._state.take(reply, challenge, at, settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))

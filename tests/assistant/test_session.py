@@ -16,6 +16,7 @@ from assistant.items import Answered, ItemId, Said
 from assistant.reply import LOOKED_S
 from assistant.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
+from assistant.trace.record import TurnRecord
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio.errors import AudioError
@@ -239,6 +240,54 @@ def test_a_cough_lowers_the_reply_and_lets_it_go_on() -> None:
     ]
     assert record.words is not None
     assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+STORY = "It is ten o'clock and all is well in town. And there is a long story behind that. Anything else?"
+
+
+def interrupted_by(says: Says, trouble: Callable[[Rehearsal], None] = lambda _: None) -> tuple[Rehearsal, Performance]:
+    """Said into a long reply, which begins to sound at about 2.6 s, five words a second."""
+    rehearsal = Rehearsal([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
+    rehearsal.at(2900, lambda: trouble(rehearsal))
+    return rehearsal, rehearsal.perform()
+
+
+def ducking(record: TurnRecord) -> list[str]:
+    return [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}]
+
+
+def test_a_word_too_short_to_be_sure_of_interrupts_when_it_is_understood() -> None:
+    rehearsal, performance = interrupted_by(Says(3000, 3160, "quit"))
+    first, second = performance.records
+    assert (first.outcome, second.outcome) == ("interrupted", "answered")
+    assert ducking(first) == ["duck", "interrupt"]
+    _, started = [ms for ms, fact in performance.facts if isinstance(fact, SpeechStarted)]
+    assert started == pytest.approx(3250, abs=21), "the detector closes after 60 ms, the words take 20"
+    assert rehearsal.model.asked[-1][-1] == Message("user", "quit")
+    assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
+
+
+def test_words_of_the_reply_that_come_back_through_the_loudspeaker_do_not_interrupt_it() -> None:
+    _, performance = interrupted_by(Says(3000, 3160, "Is ten"))
+    (record,) = performance.records
+    assert ducking(record) == ["duck", "unduck"]
+
+
+def test_a_word_that_the_reply_has_not_come_to_is_no_echo() -> None:
+    _, performance = interrupted_by(Says(3000, 3160, "story"))
+    first, _ = performance.records
+    assert ducking(first) == ["duck", "interrupt"]
+
+
+@pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 3730), ("breaks", 3230)])
+def test_a_voice_whose_words_are_lost_lets_the_reply_go_on(trouble: str, swells_up_ms: float) -> None:
+    _, performance = interrupted_by(
+        Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, trouble, True)
+    )
+    (record,) = performance.records
+    assert ducking(record) == ["duck", "unduck"]
+    [unducked] = [event.at_ms for event in record.events if event.name == "unduck"]
+    assert unducked == pytest.approx(swells_up_ms, abs=21)
 
 
 def spoken_text(performance: Performance) -> list[str]:

@@ -51,6 +51,7 @@ from assistant.turn_events import (
     Transcribe,
     Transcribed,
     Unduck,
+    WordsWanted,
 )
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
@@ -133,6 +134,12 @@ class Scene:
 
     def transcribed(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
         return self.tell(Transcribed(at(self.now_ms), reply, words(text)))
+
+    def asked(self, text: str, effects: tuple[Effect, ...], *, rough: bool = False) -> tuple[Effect, ...]:
+        """The words that a voice into a reply was asked for come."""
+        [asked] = [effect for effect in effects if isinstance(effect, WordsWanted)]
+        heard = replace(words(text, asked.segment), rough=rough)
+        return self.tell(Partial(at(self.now_ms), heard, asked=True))
 
     def playing(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
         return self.tell(Playing(at(self.now_ms), reply, words_heard, audible))
@@ -366,8 +373,73 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
-    assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
+    asked = scene.silence(20)
+    assert asked == (WordsWanted(SegmentId(at(1500)), at(1960)),), "a short word, or a cough?"
     assert scene.floor() is Floor.REPLY
+    assert scene.asked("", asked) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
+    assert scene.floor() is Floor.REPLY
+    assert scene.silence(2000) == ()
+
+
+def test_a_word_that_was_not_surely_a_voice_interrupts_as_soon_as_it_is_known() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160)
+    asked = scene.silence(80)
+    assert scene.asked("Quit.", asked) == (Started(2, at(2800)), Interrupt(reply))
+    scene.silence(500)
+    assert [(effect.reply.turn, effect.speech_end) for effect in scene.effects if isinstance(effect, Transcribe)][
+        -1
+    ] == (2, at(2960))
+
+
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("Mhm.", False), ("the", True)])
+def test_what_is_no_word_to_interrupt_with_lets_the_reply_swell_up_at_once(text: str, *, rough: bool) -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160)
+    asked = scene.silence(20)
+    discarded = DiscardSegment(SegmentId(at(2500)), 1)
+    assert scene.asked(text, asked, rough=rough) == (Unduck(reply), discarded)
+    assert scene.asked("quit", asked) == (), "of a voice that was forgiven"
+
+
+def test_words_that_do_not_come_in_time_are_not_waited_for() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160)
+    asked = scene.silence(20)
+    assert scene.silence(480) == ()
+    assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(2500)), 1))
+    assert scene.asked("quit", asked) == ()
+
+
+def test_a_voice_that_begins_anew_while_words_are_waited_for_counts_from_nothing_and_is_asked_for_as_well() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.voice(280)
+    asked = scene.silence(200)
+    assert scene.voice(280) == (), "the reply is lowered as it was, and 280 ms are not enough"
+    assert scene.asked("", asked) == (), "nothing, but of what was said before"
+    again = scene.silence(20)
+    assert again == (WordsWanted(SegmentId(at(2500)), at(3560)),)
+    assert scene.asked("no wait", again) == (Started(2, at(2800)), Interrupt(reply))
+
+
+def test_a_voice_that_waits_for_its_words_when_the_reply_ends_is_a_turn() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160)
+    scene.silence(20)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply), Started(2, at(2800)))
+    effects = scene.silence(600)
+    [asking] = [effect for effect in effects if isinstance(effect, Transcribe)]
+    assert [type(effect) for effect in scene.transcribed(asking.reply, "quit")] == [Prepare, Commit, CloseSegment]
 
 
 def test_a_voice_that_is_never_sure_lowers_the_reply_for_a_second() -> None:
@@ -386,7 +458,7 @@ def test_a_voice_that_is_never_sure_is_nothing_where_it_ends_and_the_next_one_lo
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(2000)
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),)
+    assert scene.asked("", scene.silence(20)) == (DiscardSegment(SegmentId(at(2500)), 1),)
     assert scene.babble(20)[0] == Duck(reply)
 
 
@@ -410,7 +482,7 @@ def test_two_coughs_have_two_segments() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
     scene.voice(100)
-    scene.silence(60)
+    scene.asked("", scene.silence(60))
     scene.voice(100)
     segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
     assert len(segments) == len(set(segments)) == 3
@@ -2125,6 +2197,9 @@ class World:
             case CloseSegment() | DiscardSegment():
                 assert self.open_segment == effect.segment, "closed what was not open"
                 self.open_segment = None
+            case WordsWanted():
+                assert self.open_segment == effect.segment
+                self.reconsider(effect.segment)
             case Started():
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "somebody speaks in a turn that is over"
@@ -2195,6 +2270,14 @@ class World:
             self.later(50, lambda: NotTranscribed(self.now, asked.reply, asked.segment))
         else:
             self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void))
+
+    def reconsider(self, segment: SegmentId) -> None:
+        delay_ms = self.stt_delays_ms[segment % len(self.stt_delays_ms)]
+        text = self.texts[segment % len(self.texts)]
+        self.later(
+            delay_ms or 50,
+            lambda: Partial(self.now, Words(segment, self.now, "" if delay_ms is None else text), asked=True),
+        )
 
     def play(self, reply: ReplyId) -> None:
         length_ms = self.reply_lengths_ms[self._turn_of(reply) % len(self.reply_lengths_ms)]

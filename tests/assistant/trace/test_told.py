@@ -80,6 +80,8 @@ def frame(number: int, voicing: Voicing) -> Heard:
         Partial(AT, words("mhm", rough=True)),
         Partial(AT, words("words")),
         Partial(AT, words("words"), called=True),
+        Partial(AT, words("words", rough=True), asked=True),
+        Partial(AT, words(""), asked=True),
     ],
 )
 def test_there_and_back(event: Event) -> None:
@@ -119,6 +121,11 @@ def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
 def test_a_partial_counts_once() -> None:
     found = log(Partial(AT, words("what")), Partial(AT, words("what time")), Partial(AT, words("mhm"))).drain()
     assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "mhm"]
+
+
+def test_words_that_were_asked_for_count_each_time() -> None:
+    found = log(*(Partial(AT, words(""), asked=True) for _ in range(2)))
+    assert len(found.drain().entries) == 3
 
 
 def test_words_agree_or_do_not_and_are_not_kept() -> None:
