@@ -2,12 +2,13 @@
 
 Noise opens a detector for an instant, too: a train that comes in, a dish that is put down. Of it the detector is not
 sure, of a voice it is, some 30 ms later (docs/vad.md). Nothing waits for that: what was said meanwhile is kept, and an
-answer waits for the end.
+answer waits for the end. Where it ends before the detector was sure, as a short "quit" may, its words are to tell.
 """
 
 from dataclasses import dataclass
 
 from assistant.open_turn import SURELY_VOICE, certainty
+from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import Voicing
 
@@ -30,12 +31,16 @@ class Approach:
         voiced_until: The end of the last frame with a voice in it.
         voiced_ms: How much voice was reported.
         surest: As of a turn.
+        asked: It has ended, as far as is known, and its words were asked for.
+        segment: That is listened to for them, until they are known.
     """
 
     onset: Samples
     voiced_until: Samples
     voiced_ms: float = 0.0
     surest: float = 0.0
+    asked: bool = False
+    segment: SegmentId | None = None
 
     def voice(self, at: Samples, onset: Samples, voicing: Voicing) -> "Approach":
         """Another frame with a voice in it, which began at `onset`."""

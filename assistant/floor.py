@@ -37,6 +37,7 @@ from assistant.turn_events import (
     Started,
     TakeDown,
     Transcribed,
+    WordsWanted,
 )
 from assistant.turn_settings import TurnSettings
 from audio.stt import SegmentId
@@ -133,15 +134,39 @@ class FloorState:
 
     def approached(self, at: Samples, onset: Samples, voicing: Voicing, settings: TurnSettings) -> Effects:
         """Somebody begins to speak, or something sounds like it: where a silence ends turns, a voice begins them."""
+        discarded = self.heard_nothing()
         self.approach = (self.approach or Approach(onset, at)).voice(at, onset, voicing)
         begins = self.approach.is_somebody or settings.manual or settings.held
-        return self.begin_turn(settings) if begins else ()
+        return (*discarded, *(self.begin_turn(settings) if begins else ()))
+
+    def receded(self, voice: Approach, at: Samples, settings: TurnSettings) -> Effects:
+        """A frame of silence behind what may become a turn."""
+        if voice.is_over(at):
+            discarded, self.approach = self.heard_nothing(), None
+            return discarded
+        if voice.asked:
+            return ()
+        segment = self.segment_at(voice.onset, settings)
+        self.approach = replace(voice, asked=True, segment=segment)
+        return (OpenSegment(segment, voice.onset), WordsWanted(segment, voice.voiced_until))
+
+    def heard_nothing(self) -> Effects:
+        """What may become a turn had no words, as far as is known."""
+        if self.approach is None or self.approach.segment is None:
+            return ()
+        segment = self.approach.segment
+        self.approach = replace(self.approach, segment=None)
+        return (DiscardSegment(segment, self._turns_so_far),)
 
     def begin_turn(self, settings: TurnSettings) -> Effects:
         """Whoever may be speaking is."""
         if self.approach is None:
             return ()
         voice, self.approach = self.approach, None
+        if voice.segment is not None:
+            turn = self._open(self.next_turn(), voice.segment, voice.onset, voice.voiced_until, settings)
+            turn.surest = voice.surest
+            return (Started(turn.number, voice.onset),)
         return self.begin_at(self.segment_at(voice.onset, settings), voice, voice.onset, settings)
 
     def begin_at(self, segment: SegmentId, voice: Approach, speech_end: Samples, settings: TurnSettings) -> Effects:

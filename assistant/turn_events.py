@@ -195,7 +195,7 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True)
 class WordsWanted:
-    """A voice into a reply ended before it was sure to be one: its words, which come as a `Partial`, are to tell."""
+    """A voice into a reply, or a silence, ended before it was sure to be one: its words, a `Partial`, are to tell."""
 
     segment: SegmentId
     speech_end: Samples

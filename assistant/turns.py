@@ -185,10 +185,8 @@ class Turns:
         onset = state.onset(at, voicing, self.settings)
         if onset is not None:
             return state.approached(at, onset, voicing, self.settings)
-        if state.approach is not None and not state.approach.is_over(at):
-            return ()
-        state.approach = None
-        return self._announce(at)
+        receded = () if state.approach is None else state.receded(state.approach, at, self.settings)
+        return receded if state.approach is not None else (*receded, *self._announce(at))
 
     def _announce(self, at: Samples) -> Effects:
         """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
@@ -296,7 +294,10 @@ class Turns:
 
     def _partial(self, event: Partial) -> Effects:
         at, words, called = event.at, event.words, event.called
-        turn, reply = self._state.turn, self._state.reply
+        turn, reply, approach = self._state.turn, self._state.reply, self._state.approach
+        if event.asked and approach is not None and approach.segment == words.segment:
+            begins = words.text and (called or not words.rough)
+            return self._state.begin_turn(self.settings) if begins else self._state.heard_nothing()
         challenge = reply.challenge if reply is not None else None
         if called and turn is not None and turn.segment == words.segment:
             turn.vouched_for()

@@ -6,13 +6,14 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.turn_events import Asked, Duck, Effect, Heard, Interrupt, Playing, Retract, Unduck
+from assistant.turn_events import Asked, Duck, Effect, Heard, Interrupt, Partial, Playing, Retract, Unduck, WordsWanted
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout
 from audio.speaker import DUCK_DB
+from audio.stt import Words
 from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.echo_room import Air, Room
@@ -133,7 +134,12 @@ class _Listener:
         self.speaking = voicing.speaking
         if self._turns.replying is not None:
             self._turns.tell(Playing(frame.end, self._turns.replying, 3, audible=True))
-        return self._turns.tell(Heard(frame.end, voicing))
+        effects = self._turns.tell(Heard(frame.end, voicing))
+        for effect in effects:
+            if isinstance(effect, WordsWanted):  # nobody transcribes: no word is known
+                nothing = Partial(frame.end, Words(effect.segment, frame.end, ""), asked=True)
+                effects += self._turns.tell(nothing)
+        return effects
 
 
 def play(

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from assistant.turn_events import Asked, Commit, Duck, Heard, Interrupt, Playing, ReplyId
+from assistant.turn_events import Asked, Commit, Duck, Heard, Interrupt, Partial, Playing, ReplyId, WordsWanted
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.frame import Frame
+from audio.stt import Words
 from audio.units import (
     FRAME_SAMPLES,
     MIC_RATE_HZ,
@@ -109,6 +110,8 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, Duck | Interrup
             continue
         turns.tell(Playing(frame.start, reply, 1, audible=True))
         for effect in turns.tell(Heard(frame.end, voicing)):
+            if isinstance(effect, WordsWanted):  # nobody transcribes: no word is known
+                turns.tell(Partial(frame.end, Words(effect.segment, frame.end, ""), asked=True))
             if isinstance(effect, Duck | Interrupt):
                 yield frame.end, effect
             stopped = stopped or isinstance(effect, Interrupt)

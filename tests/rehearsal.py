@@ -99,15 +99,20 @@ class ScriptedMicrophone:
 class LoudnessVad:
     """Speaking while frames are loud; closes after 60 ms of silence, as real detectors do.
 
-    `stirs`: from and to which ms silence may be the beginning of a voice.
+    `stirs`: from and to which ms silence may be the beginning of a voice; `sure`: of what is loud.
     """
 
     end_bias_ms = 0.0
 
     def __init__(
-        self, name: str = "loudness", fails_at_ms: float | None = None, stirs: Sequence[tuple[int, int]] = ()
+        self,
+        name: str = "loudness",
+        fails_at_ms: float | None = None,
+        stirs: Sequence[tuple[int, int]] = (),
+        sure: float = 1.0,
     ) -> None:
         self.name = name
+        self._sure = sure
         self._fails_at_ms = fails_at_ms
         self._stirs = stirs
         self.reset()
@@ -127,7 +132,7 @@ class LoudnessVad:
             self._speaking, self._edge = False, self._loud_until
         end_ms = ms_of_samples(frame.end)
         stirs = not self._speaking and any(since_ms < end_ms <= until_ms for since_ms, until_ms in self._stirs)
-        return Voicing(self._speaking, self._edge, float(loud), stirs=stirs)
+        return Voicing(self._speaking, self._edge, loud * self._sure, stirs=stirs)
 
 
 @dataclass(slots=True)

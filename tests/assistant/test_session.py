@@ -279,6 +279,16 @@ def test_a_word_that_the_reply_has_not_come_to_is_no_echo() -> None:
     assert ducking(first) == ["duck", "interrupt"]
 
 
+@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)])
+def test_a_short_voice_of_which_nobody_was_sure_is_answered_if_it_was_a_word(said: str, answers: int) -> None:
+    rehearsal = Rehearsal([Says(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(sure=0.6))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["answered"] * answers
+    assert len(performance.told(SpeechStarted)) == answers
+    assert [messages[-1].content for messages in rehearsal.model.asked] == ["quit"] * answers
+    assert all(record.response_latency_ms == pytest.approx(540, abs=25) for record in performance.records)
+
+
 @pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 3730), ("breaks", 3230)])
 def test_a_voice_whose_words_are_lost_lets_the_reply_go_on(trouble: str, swells_up_ms: float) -> None:
     _, performance = interrupted_by(

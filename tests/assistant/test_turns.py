@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, cycle
 from typing import Literal
 
 import numpy as np
@@ -867,8 +867,50 @@ def test_noise_that_opens_the_detector_for_an_instant_begins_no_turn() -> None:
     scene = Scene()
     for _ in range(10):
         assert scene.babble(380, 0.74) == ()
-        assert scene.silence(400) == ()
+        assert scene.asked("", scene.silence(60)) == (DiscardSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0),)
+        assert scene.silence(340) == ()
     assert scene.floor() is Floor.IDLE
+
+
+def test_a_word_of_which_nobody_was_sure_begins_a_turn_as_soon_as_it_is_known() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.7)
+    asked = scene.silence(60)
+    assert asked == (OpenSegment(SegmentId(at(700)), at(1000)), WordsWanted(SegmentId(at(700)), at(1200)))
+    assert scene.floor() is Floor.IDLE
+    assert scene.asked("Quit.", asked) == (Started(1, at(1000)),)
+    assert Transcribe(FIRST, SegmentId(at(700)), at(1200)) in scene.silence(400)
+
+
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
+def test_what_is_no_word_begins_no_turn(text: str, *, rough: bool) -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.7)
+    asked = scene.silence(20)
+    assert scene.asked(text, asked, rough=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.asked("quit", asked) == (), "of a voice that was forgotten"
+    assert scene.silence(1000) == ()
+
+
+def test_words_of_a_voice_that_is_forgotten_begin_no_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.7)
+    asked = scene.silence(380)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.asked("quit", asked) == ()
+
+
+def test_a_client_that_asks_meanwhile_asks_for_an_answer_to_it() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.silence(1000)
+    scene.babble(200, 0.7)
+    scene.silence(60)
+    effects = scene.tell(Submitted(at(scene.now_ms)))
+    assert effects[0] == Started(1, at(1000))
+    assert Endpoint(1) in effects
 
 
 def test_a_turn_begins_where_its_voice_did_and_not_where_it_was_sure() -> None:
@@ -883,7 +925,8 @@ def test_a_soft_first_word_belongs_to_the_turn() -> None:
     scene.silence(1000)
     scene.babble(200, 0.6)
     scene.silence(380)
-    assert scene.voice(20) == (OpenSegment(SegmentId(at(700)), at(1000)), Started(1, at(1000)))
+    segment = SegmentId(at(700))
+    assert scene.voice(20) == (DiscardSegment(segment, 0), OpenSegment(segment, at(1000)), Started(1, at(1000)))
 
 
 def test_a_voice_of_which_nobody_is_ever_sure_begins_a_turn() -> None:
@@ -896,7 +939,7 @@ def test_noises_in_a_row_are_joined_no_further_than_recognizers_hear() -> None:
     scene = Scene()
     for _ in range(6):
         scene.babble(60, 0.55)
-        assert scene.silence(380) == ()
+        scene.asked("", scene.silence(380))
     assert scene.voice(20) == (OpenSegment(SegmentId(at(1900)), at(2200)), Started(1, at(2200)))
 
 
@@ -944,7 +987,7 @@ def test_an_announcement_waits_for_who_may_be_speaking() -> None:
     scene.transcribed(FIRST, "")
     assert scene.babble(300, 0.6) == ()
     assert not scene.turns.calm
-    assert scene.silence(380) == ()
+    assert not any(isinstance(effect, Commit) for effect in scene.silence(380))
     assert any(isinstance(effect, Commit) for effect in scene.silence(20))
 
 
@@ -2319,6 +2362,14 @@ def cancel_all(at: Samples) -> Event:
 
 
 CLIENT: list[Callable[[Samples], Event]] = [request, repeat, Submitted, Pressed, Cleared, Cancelled, cancel_all]
+
+
+def frames_of(stretches: list[tuple[int, int]], sure: list[float]) -> list[float]:
+    """How sure a detector is of each frame: of voiced ones by turns as much as `sure` says."""
+    course = zip(stretches, cycle(sure), strict=False)
+    return [frame for (voiced, silent), voice in course for frame in [voice] * voiced + [0.0] * silent]
+
+
 stretches = st.lists(st.tuples(st.integers(1, 150), st.integers(1, 150)), max_size=12)
 hangovers = st.integers(100, 1500)
 
@@ -2347,6 +2398,7 @@ hangovers = st.integers(100, 1500)
     keys=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=4),
     mutes=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=2),
     stirs=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 20)), max_size=6),
+    sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
 )
 def test_whatever_happens(
     stretches: list[tuple[int, int]],
@@ -2369,6 +2421,7 @@ def test_whatever_happens(
     keys: list[tuple[int, int]],
     mutes: list[tuple[int, int]],
     stirs: list[tuple[int, int]],
+    sure: list[float],
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
     config = TurnSettings(
@@ -2386,13 +2439,12 @@ def test_whatever_happens(
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     world = World(Turns(config), stt_delays_ms, lengths_ms, texts, voids, TalkKey() if ends == "held" else None)
     pressed, let_go = {first for first, _ in keys}, {first + length for first, length in keys}
-    frames = [speaking for voiced, silent in stretches for speaking in [True] * voiced + [False] * silent]
-    frames += [False] * 4000  # 80 s: longer than every deadline
+    frames = frames_of(stretches, sure) + [0.0] * 4000  # 80 s: longer than every deadline
     edge, began, voiced_before = Samples(0), Samples(0), False
     held = hold  # frames of silence after which the detector closes
     for number, spoken in enumerate(frames):
         muted = any(first <= number < first + length for first, length in mutes)
-        voiced = world.hear(Samples(number * FRAME_SAMPLES), voiced=spoken and not muted)
+        voiced = world.hear(Samples(number * FRAME_SAMPLES), voiced=spoken > 0 and not muted)
         if voiced != voiced_before:
             edge, voiced_before = Samples(number * FRAME_SAMPLES), voiced
             began = edge if voiced and held >= hold else began
@@ -2401,7 +2453,7 @@ def test_whatever_happens(
         world.until(end)
         if voiced or held > hold:
             stirring = not voiced and any(first <= number < first + length for first, length in stirs)
-            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, float(voiced), stirs=stirring)))
+            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, voiced * spoken, stirs=stirring)))
         else:
             world.tell(Heard(end, Voicing(True, began, 0.0, fading=edge)))
         world.let_go()
