@@ -18,6 +18,10 @@ UNSURE_UNTIL_MS = 400.0
 GAP_MS = 400.0
 """A silence up to this between two such voices belongs to them, as it would in a turn: a first word may be soft."""
 
+WORDS_WITHIN_MS = 800.0
+"""Words of a voice of which nobody was sure come within this, or in vain: asked for once more where they are a guess,
+`tiny.en` takes some 500 on two cores."""
+
 LONGEST_MS = 2000.0
 """Of those that are joined; recognizers hear no further back than some seconds."""
 
@@ -45,6 +49,7 @@ class Approach:
     def voice(self, at: Samples, onset: Samples, voicing: Voicing) -> "Approach":
         """Another frame with a voice in it, which began at `onset`."""
         joined = self.is_somebody or at - self.onset <= samples_of_ms(LONGEST_MS)
+        joined = joined and onset - self.voiced_until < samples_of_ms(GAP_MS)
         before = self if joined else Approach(onset, at)
         return Approach(before.onset, at, before.voiced_ms + FRAME_MS, max(before.surest, certainty(voicing)))
 
@@ -55,4 +60,4 @@ class Approach:
 
     def is_over(self, at: Samples) -> bool:
         """A frame of silence: it was nothing."""
-        return at - self.voiced_until >= samples_of_ms(GAP_MS)
+        return at - self.voiced_until >= samples_of_ms(GAP_MS if self.segment is None else WORDS_WITHIN_MS)

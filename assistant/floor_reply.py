@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from assistant.approach import WORDS_WITHIN_MS
 from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn, as_traced, certainty
 from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck, WordsWanted
@@ -22,9 +23,6 @@ LIKELY = 0.5
 
 UNSURE_MS = 100.0
 """So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
-
-WORDS_WITHIN_MS = 500.0
-"""Words of a voice that was not sure come within this, or not in time: a reply is not lowered for longer."""
 
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""

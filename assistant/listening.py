@@ -167,11 +167,13 @@ class Listening:
         self.recorder.addressed()
 
     async def reconsider(self, effect: WordsWanted, sounding: Callable[[], str]) -> None:
-        """Turn taking is told what a voice into a reply said; `sounding`: what of the reply may have been heard.
+        """Turn taking is told what a voice said of which nobody was sure; `sounding`: what of a reply may be heard.
 
         What the assistant says itself comes back through a loudspeaker, too.
         """
         words = await self._ears.words(effect.segment, effect.speech_end, early=True)
+        if words is not None and words.text and words.rough:  # mostly in circles, as of so little sound
+            words = await self._ears.words(effect.segment, effect.speech_end, early=False)
         words = words or Words(effect.segment, self._at, "")
         address = self.attention.address(words.text, self.onset)
         text = self.attention.name if address.kind == "called" else address.text

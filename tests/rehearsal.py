@@ -191,7 +191,7 @@ class ScriptedHearing:
         if engine.hangs:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
-        return Words(self.segment, Samples(self.segment + self.until), text)
+        return Words(self.segment, Samples(self.segment + self.until), text, early and engine.early_rough)
 
     def close(self) -> None:
         self.over = True
@@ -208,6 +208,7 @@ class ScriptedTranscriber:
         word_by_word: A word is known once most of its own sound was heard, else all of them with the first sound.
         partials: And is told at once.
         early_lack: So many of the last words are not in those that are asked for early.
+        early_rough: Those are a guess.
     """
 
     says: Sequence[Says]
@@ -215,6 +216,7 @@ class ScriptedTranscriber:
     word_by_word: bool = False
     partials: bool = False
     early_lack: int = 0
+    early_rough: bool = False
     dead: bool = False
     hangs: bool = False
     breaks: bool = False

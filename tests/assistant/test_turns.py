@@ -412,7 +412,7 @@ def test_words_that_do_not_come_in_time_are_not_waited_for() -> None:
     scene.silence(1000)
     scene.babble(160)
     asked = scene.silence(20)
-    assert scene.silence(480) == ()
+    assert scene.silence(780) == ()
     assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(2500)), 1))
     assert scene.asked("quit", asked) == ()
 
@@ -898,9 +898,19 @@ def test_words_of_a_voice_that_is_forgotten_begin_no_turn() -> None:
     scene = Scene()
     scene.silence(1000)
     scene.babble(200, 0.7)
-    asked = scene.silence(380)
+    asked = scene.silence(780)
     assert scene.silence(20) == (DiscardSegment(SegmentId(at(700)), 0),)
     assert scene.asked("quit", asked) == ()
+
+
+def test_a_voice_behind_one_whose_words_are_waited_for_is_another_one_after_a_while() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.7)
+    scene.silence(400)
+    forgotten, opened, started = scene.voice(20)
+    assert forgotten == DiscardSegment(SegmentId(at(700)), 0)
+    assert (opened, started) == (OpenSegment(SegmentId(at(1300)), at(1600)), Started(1, at(1600)))
 
 
 def test_a_client_that_asks_meanwhile_asks_for_an_answer_to_it() -> None:
@@ -987,7 +997,7 @@ def test_an_announcement_waits_for_who_may_be_speaking() -> None:
     scene.transcribed(FIRST, "")
     assert scene.babble(300, 0.6) == ()
     assert not scene.turns.calm
-    assert not any(isinstance(effect, Commit) for effect in scene.silence(380))
+    scene.asked("", scene.silence(380))
     assert any(isinstance(effect, Commit) for effect in scene.silence(20))
 
 
