@@ -87,7 +87,7 @@ class TurnSection(Section):
     interrupt_after_ms: Annotated[
         int,
         About(
-            "Voice during a reply that interrupts it, counted as far as it is surely voice; less is taken for a cough.",
+            "Voice during a reply that interrupts it, counted as far as it is surely voice; less does if it is a word.",
             unit="ms",
             low=40,
             high=2000,

@@ -11,6 +11,9 @@ MOST_COMPRESSION = 2.4
 MOST_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
+_MAYBE_NO_SPEECH = 0.4
+"""With words that are improbable, too, that was noise in all cases but one (docs/stt.md, "Words that nobody said")."""
+
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
 """Evidence that alone condemns nothing, but does with a phantom phrase."""
@@ -105,9 +108,9 @@ def doubt(evidence: Evidence) -> str:
 def window_may_be_why(doubt: str) -> bool:
     """Whether what speaks against a decode in a short window may not do so in the full one.
 
-    Loops and silence are: the model was trained on 30 s. Words that it is not sure of stay so (docs/stt.md).
+    Loops are: the model was trained on 30 s. Words that it is not sure of stay so, and so does noise (docs/stt.md).
     """
-    return doubt not in {"", "log-probability"}
+    return doubt not in {"", "log-probability", "no speech"}
 
 
 def said_twice(text: str) -> bool:
@@ -124,13 +127,14 @@ def said_twice(text: str) -> bool:
 def invented(evidence: Evidence, language: str) -> bool:
     """Whether the text is to be taken for none at all, as on silence and noise.
 
-    Either both the no-speech token is likely and the words are not, or the whole text is one of the phrases that
-    Whisper is known to invent in this language and one of the two is at least weak. A phrase alone counts for
-    nothing: people do say "thank you".
+    Either the no-speech token is likely, or it may be and the words are not, or the whole text is one of the phrases
+    that Whisper is known to invent in this language and one of the two is at least weak. A phrase alone counts for
+    nothing: people do say "thank you". The reference implementation asks for improbable words in the first case, too;
+    what it hears in noise often is probable (docs/stt.md, "Words that nobody said").
     """
-    if not plain(evidence.text):
+    if not plain(evidence.text) or evidence.no_speech > MOST_NO_SPEECH:
         return True
-    if evidence.no_speech > MOST_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
+    if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())

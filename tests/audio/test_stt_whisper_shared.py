@@ -813,7 +813,7 @@ def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
     hearing.dip()
     assert hearing.wants(1.0) == "dip"
     assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
-    hearing.account.took_s = 0.16
+    hearing.account.took_s = 0.26
     assert hearing.wants(1.0) is None, "two such decodes in a row take longer than one that is begun when asked for"
     assert not hearing.served_by(early)
     hearing.feed(loud(0.12))
