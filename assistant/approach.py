@@ -18,6 +18,10 @@ UNSURE_UNTIL_MS = 400.0
 GAP_MS = 400.0
 """A silence up to this between two such voices belongs to them, as it would in a turn: a first word may be soft."""
 
+ASKED_AFTER_MS = 160.0
+"""Silence behind such a voice in which its words are asked for: of a short word a detector may know the beginning only,
+and a recognizer understands none without its end."""
+
 WORDS_WITHIN_MS = 800.0
 """Words of a voice of which nobody was sure come within this, or in vain: asked for once more where they are a guess,
 `tiny.en` takes some 500 on two cores."""
@@ -57,6 +61,10 @@ class Approach:
     def is_somebody(self) -> bool:
         """Enough of it was heard."""
         return self.surest >= SURELY_VOICE or self.voiced_ms >= UNSURE_UNTIL_MS
+
+    def may_be_over(self, at: Samples) -> bool:
+        """A frame of silence: all of its words have been heard."""
+        return at - self.voiced_until >= samples_of_ms(ASKED_AFTER_MS)
 
     def is_over(self, at: Samples) -> bool:
         """A frame of silence: it was nothing."""

@@ -144,7 +144,7 @@ class FloorState:
         if voice.is_over(at):
             discarded, self.approach = self.heard_nothing(), None
             return discarded
-        if voice.asked:
+        if voice.asked or not voice.may_be_over(at):
             return ()
         segment = self.segment_at(voice.onset, settings)
         self.approach = replace(voice, asked=True, segment=segment)

@@ -12,7 +12,7 @@ MOST_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
 _MAYBE_NO_SPEECH = 0.4
-"""With words that are improbable, too, that was noise in all cases but one (docs/stt.md, "Words that nobody said")."""
+"""With words that are improbable, too, nobody had said them (docs/stt.md, "Words that nobody said")."""
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3

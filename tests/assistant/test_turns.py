@@ -867,8 +867,8 @@ def test_noise_that_opens_the_detector_for_an_instant_begins_no_turn() -> None:
     scene = Scene()
     for _ in range(10):
         assert scene.babble(380, 0.74) == ()
-        assert scene.asked("", scene.silence(60)) == (DiscardSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0),)
-        assert scene.silence(340) == ()
+        assert scene.asked("", scene.silence(160)) == (DiscardSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0),)
+        assert scene.silence(240) == ()
     assert scene.floor() is Floor.IDLE
 
 
@@ -876,7 +876,8 @@ def test_a_word_of_which_nobody_was_sure_begins_a_turn_as_soon_as_it_is_known() 
     scene = Scene()
     scene.silence(1000)
     scene.babble(200, 0.7)
-    asked = scene.silence(60)
+    assert scene.silence(140) == ()
+    asked = scene.silence(20)
     assert asked == (OpenSegment(SegmentId(at(700)), at(1000)), WordsWanted(SegmentId(at(700)), at(1200)))
     assert scene.floor() is Floor.IDLE
     assert scene.asked("Quit.", asked) == (Started(1, at(1000)),)
@@ -888,7 +889,7 @@ def test_what_is_no_word_begins_no_turn(text: str, *, rough: bool) -> None:
     scene = Scene()
     scene.silence(1000)
     scene.babble(200, 0.7)
-    asked = scene.silence(20)
+    asked = scene.silence(160)
     assert scene.asked(text, asked, rough=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
     assert scene.asked("quit", asked) == (), "of a voice that was forgotten"
     assert scene.silence(1000) == ()
@@ -917,7 +918,7 @@ def test_a_client_that_asks_meanwhile_asks_for_an_answer_to_it() -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.silence(1000)
     scene.babble(200, 0.7)
-    scene.silence(60)
+    scene.silence(200)
     effects = scene.tell(Submitted(at(scene.now_ms)))
     assert effects[0] == Started(1, at(1000))
     assert Endpoint(1) in effects
