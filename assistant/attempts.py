@@ -32,10 +32,15 @@ from assistant.turn_events import (
 )
 from audio.clock import StreamClock
 from audio.speaker import Speaker
-from audio.units import ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
+from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
 
 REAP_TIMEOUT_S = 2.0
+
+ECHOES_S = 2.0
+"""A word may come back from a room for so long: a voice of 0.4 s, the 160 ms behind it, and a loudspeaker's latency."""
+
+_ECHOES = round(ECHOES_S * REPLY_RATE_HZ)
 
 NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
@@ -83,6 +88,7 @@ class Attempts:
     said: Callable[[str], None]
     last_reply: str = ""
     _rest: tuple[ReplyId | None, str | None] = None, ""  # what nobody heard of the last one that was cut
+    _tail: tuple[str, float] = "", 0.0  # of the last one that ended, and when
     _resumed: ReplyId | None = None  # no reply of its own, but the rest of the last one
     _tasks: asyncio.TaskGroup = field(init=False)
     _mouth: Restarting = field(init=False)
@@ -255,11 +261,14 @@ class Attempts:
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
-    def sounding(self, reply_id: ReplyId | None) -> str:
-        """What of this reply a microphone may have heard so far; "" where there is none."""
+    def just_said(self, reply_id: ReplyId | None) -> str:
+        """What a microphone may have heard of this reply, or of the last one, in the last two seconds."""
         attempt = None if reply_id is None else self._attempts.get(reply_id)
-        reply = None if attempt is None else attempt.reply
-        return "" if reply is None else reply.script.text_begun(reply.played)
+        if attempt is not None and attempt.reply is not None:
+            played = attempt.reply.played
+            return attempt.reply.script.text_between(played - _ECHOES, played)
+        tail, ended_s = self._tail
+        return tail if _now_s() - ended_s <= ECHOES_S else ""
 
     def rest_of(self, reply_id: ReplyId) -> str | None:
         """What nobody heard of a reply that was cut; "" where another was since, None if it was not even written."""
@@ -288,6 +297,7 @@ class Attempts:
     def _reply_over(self, reply_id: ReplyId) -> None:
         reply = self._end(reply_id)
         if reply is not None:
+            self._tail = reply.script.text_between(reply.played - _ECHOES, reply.played), _now_s()
             heard = self._heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))

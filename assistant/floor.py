@@ -146,9 +146,10 @@ class FloorState:
             return discarded
         if voice.asked or not voice.may_be_over(at):
             return ()
-        segment = self.segment_at(voice.onset, settings)
+        segment = self.segment_at(voice.onset, settings) if voice.segment is None else voice.segment
         self.approach = replace(voice, asked=True, segment=segment)
-        return (OpenSegment(segment, voice.onset), WordsWanted(segment, voice.voiced_until))
+        opened = (OpenSegment(segment, voice.onset),) if voice.segment is None else ()
+        return (*opened, WordsWanted(segment, voice.voiced_until))
 
     def heard_nothing(self) -> Effects:
         """What may become a turn had no words, as far as is known."""
@@ -158,14 +159,14 @@ class FloorState:
         self.approach = replace(self.approach, segment=None)
         return (DiscardSegment(segment, self._turns_so_far),)
 
-    def begin_turn(self, settings: TurnSettings) -> Effects:
-        """Whoever may be speaking is."""
+    def begin_turn(self, settings: TurnSettings, *, called: bool = False) -> Effects:
+        """Whoever may be speaking is; `called`: by the assistant's name, so no detector is asked."""
         if self.approach is None:
             return ()
         voice, self.approach = self.approach, None
         if voice.segment is not None:
             turn = self._open(self.next_turn(), voice.segment, voice.onset, voice.voiced_until, settings)
-            turn.surest = voice.surest
+            turn.surest = 1.0 if called else voice.surest
             return (Started(turn.number, voice.onset),)
         return self.begin_at(self.segment_at(voice.onset, settings), voice, voice.onset, settings)
 

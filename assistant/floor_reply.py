@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from assistant.approach import WORDS_WITHIN_MS
+from assistant.approach import ASKED_AFTER_MS, LONGEST_MS, WORDS_WITHIN_MS, Approach
 from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn, as_traced, certainty
 from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck, WordsWanted
@@ -58,7 +58,8 @@ class Challenge:
         lowered_at: Since when the reply is lowered for it, or was.
         sure_ms: How much of it was surely voice.
         surest: As of a turn.
-        asked_at: It has ended, was not sure, and its words were asked for then.
+        hushed: It has ended, as far as is known, and was not sure.
+        asked_at: Its words were asked for then.
     """
 
     segment: SegmentId
@@ -73,6 +74,7 @@ class Challenge:
     kept: bool = False
     turn: int | None = None
     aside: OpenTurn | None = None
+    hushed: bool = False
     asked_at: Samples | None = None
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
@@ -80,22 +82,23 @@ class Challenge:
         self.surest = max(self.surest, certainty(voicing))
         if voicing.speaking:
             self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
-            if self.asked_at is not None:  # another voice, in the same segment
-                self.asked_at, self.sure_ms = None, 0.0
-                self.lowered_at = at if self.ducked else None
+            if self.hushed:  # another voice, in the same segment
+                self.hushed, self.asked_at, self.sure_ms = False, None, 0.0
         else:
-            self.speech_end = max(voicing.edge, self.onset)
+            self.speech_end, self.hushed = max(voicing.edge, self.onset), True
 
     def asks(self, at: Samples) -> Effects:
-        """It has ended, and nothing but its words can tell whether it was anything; nothing more to ask: ()."""
-        if self.asked_at is not None:
+        """It has ended, and nothing but its words can tell whether it was anything; nothing to ask now: ()."""
+        if self.asked_at is not None or at - self.speech_end < samples_of_ms(ASKED_AFTER_MS):
             return ()
         self.asked_at = at
         return (WordsWanted(self.segment, self.speech_end),)
 
     def waits(self, at: Samples) -> bool:
-        """Its words may still come in time."""
-        return self.asked_at is not None and at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
+        """Its words may still come in time; what goes on and off for long is babble."""
+        if self.speech_end - self.onset > samples_of_ms(LONGEST_MS):
+            return False
+        return self.asked_at is None or at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
 
     def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
         """With this frame there was enough of it to take the floor."""
@@ -104,6 +107,11 @@ class Challenge:
         if self.early and self.surest <= UNSURE:
             enough_ms = max(enough_ms, UNSURE_MS)
         return self.sure_ms >= enough_ms
+
+    def receding(self) -> Approach:
+        """It has ended, and so has the reply: what may become a turn, if it was a word."""
+        asked = self.asked_at is not None
+        return Approach(self.onset, self.speech_end, FRAME_MS, self.surest, asked, self.segment)
 
     def counts(self, voicing: Voicing) -> None:
         """A frame, as far as it is surely voice; where it is clear, or early, as far as it is likely to be."""
@@ -183,15 +191,18 @@ class FloorReply:
 
     def challenged(self, at: Samples, voicing: Voicing, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""
-        since = self.audible_at
-        answers = bool(self.earlier) and not self.again and interruptible
-        early = answers and since is not None and voicing.edge - since <= samples_of_ms(EARLY_MS)
+        early = interruptible and self.is_early(voicing.edge)
         self.challenge = challenge = Challenge(segment, voicing.edge, at, surest=certainty(voicing), early=early)
         challenge.counts(voicing)
         opened = OpenSegment(segment, voicing.edge)
         if not interruptible or not self.audible:
             return (opened,)
         return (*self.lowered(at), opened)
+
+    def is_early(self, onset: Samples) -> bool:
+        """A voice that begins there is no answer to it: see `EARLY_MS`."""
+        answers = bool(self.earlier) and not self.again and self.audible_at is not None
+        return answers and onset - (self.audible_at or onset) <= samples_of_ms(EARLY_MS)
 
     def unducked(self) -> Effects:
         """It swells up again, if it was lowered."""

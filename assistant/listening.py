@@ -68,6 +68,8 @@ class Listening:
     _ears: Ears = field(init=False)
     _judge: Judge | None = None
     _warmth: Warmth | None = None
+    _tasks: asyncio.TaskGroup = field(init=False)
+    _question: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `reconsider`
 
     def __post_init__(self) -> None:
         engines = self.engines
@@ -88,7 +90,7 @@ class Listening:
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
         """From here on sound may come; `tasks` owns what takes time."""
-        self._ears.restarting.tasks = tasks
+        self._tasks = self._ears.restarting.tasks = tasks
         if self._judge is not None:
             self._judge.tasks = tasks
         if self._warmth is not None:
@@ -96,6 +98,7 @@ class Listening:
 
     def end(self) -> None:
         """Nothing more will be heard."""
+        self._forget_question()
         self._ears.close()
         if self._warmth is not None:
             self._warmth.close()
@@ -140,6 +143,8 @@ class Listening:
     def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
         """It is over, and was a turn or nothing."""
         used = isinstance(effect, CloseSegment)
+        if self._question is not None and self._question[0] == effect.segment:
+            self._forget_question()
         self._ears.end(effect.segment, used=used)
         self.recorder.segment_ended(effect.turn, now_s)
         if self._judge is not None:
@@ -150,6 +155,8 @@ class Listening:
     # ---- words ----
 
     def _partial(self, words: Words) -> None:
+        if self._question is not None and self._question[0] == words.segment:
+            return  # more is about to be known, and whether it is an echo
         address = self.attention.address(words.text, self.onset)
         if address.kind == "overheard":
             return
@@ -166,24 +173,37 @@ class Listening:
         self.meant = True
         self.recorder.addressed()
 
-    async def reconsider(self, effect: WordsWanted, sounding: Callable[[], str]) -> None:
-        """Turn taking is told what a voice said of which nobody was sure; `sounding`: what of a reply may be heard.
+    def reconsider(self, effect: WordsWanted, just_said: str) -> None:
+        """Turn taking is told what a voice said of which nobody was sure.
 
-        What the assistant says itself comes back through a loudspeaker, too.
+        `just_said`: what of a reply may be in it, for it comes back through a loudspeaker, too.
         """
+        self._forget_question()
+        question = self._reconsider(effect, just_said, self.onset)
+        task = self._tasks.create_task(question, name=f"words of the voice at {effect.segment}")
+        self._question = effect.segment, task
+
+    async def _reconsider(self, effect: WordsWanted, just_said: str, onset: Samples) -> None:
         words = await self._ears.words(effect.segment, effect.speech_end, early=True)
         if words is not None and words.text and words.rough:  # mostly in circles, as of so little sound
             words = await self._ears.words(effect.segment, effect.speech_end, early=False)
+        self._question = None
         words = words or Words(effect.segment, self._at, "")
-        address = self.attention.address(words.text, self.onset)
+        address = self.attention.address(words.text, onset)
         text = self.attention.name if address.kind == "called" else address.text
-        if is_echo(text, sounding()):
+        if is_echo(words.text, just_said):
             text = ""
         heard = replace(words, text=text, closure=None)
         if text:
             self._addressed()
             self.recorder.partial(heard, _now_s())
-        self.tell(Partial(self._at, heard, address.named, asked=True))
+        self.tell(Partial(self._at, heard, address.named and bool(text), asked=True))
+
+    def _forget_question(self) -> None:
+        """Nobody wants to know any more."""
+        question, self._question = self._question, None
+        if question is not None:
+            question[1].cancel()
 
     async def words(self, effect: Transcribe) -> Words | None:
         """Of the segment so far; None where they are lost."""

@@ -109,10 +109,11 @@ class Script:
             missing = False
         return "".join(pieces).strip()
 
-    def text_begun(self, played: int) -> str:
-        """The text up to the word that sounds at this position, or sounded last."""
-        begun = bisect_right(self._sound_starts, played)
-        return self._text[: self._text_ends[begun - 1]].strip() if begun else ""
+    def text_between(self, since: int, until: int) -> str:
+        """The words that sound, in part at least, between two positions of the sound."""
+        first, behind = bisect_right(self._sound_ends, since), bisect_right(self._sound_starts, until)
+        begin = self._text_ends[first - 1] if first else 0
+        return self._text[begin : self._text_ends[behind - 1]].strip() if behind > first else ""
 
     def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
         """Whether every word lies before this position, and none in a stretch that was played unheard."""

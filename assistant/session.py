@@ -305,7 +305,7 @@ class Session:
             case Transcribe():
                 self._transcribe(effect)
             case WordsWanted():
-                self._tasks.create_task(self._reconsider(effect), name=f"words of the voice at {effect.segment}")
+                self._listening.reconsider(effect, self._attempts.just_said(self.turns.replying))
             case Prepare():
                 self._attempts.prepare(effect, self.wishes if effect.recited else self._this_once or self.wishes)
             case Endpoint():
@@ -375,10 +375,6 @@ class Session:
 
     async def _judge(self, effect: Transcribe) -> None:
         self._listening.silence(effect)
-
-    async def _reconsider(self, effect: WordsWanted) -> None:
-        reply = self.turns.replying
-        await self._listening.reconsider(effect, lambda: self._attempts.sounding(reply))
 
     # ---- it is answered ----
 

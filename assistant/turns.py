@@ -297,7 +297,7 @@ class Turns:
         turn, reply, approach = self._state.turn, self._state.reply, self._state.approach
         if event.asked and approach is not None and approach.segment == words.segment:
             begins = words.text and (called or not words.rough)
-            return self._state.begin_turn(self.settings) if begins else self._state.heard_nothing()
+            return self._state.begin_turn(self.settings, called=called) if begins else self._state.heard_nothing()
         challenge = reply.challenge if reply is not None else None
         if called and turn is not None and turn.segment == words.segment:
             turn.vouched_for()
@@ -310,8 +310,8 @@ class Turns:
             or not (words.text or event.asked)
         ):
             return ()
-        challenge.backchannel = is_backchannel(words.text) and not called
-        if challenge.backchannel or (words.rough and not called):
+        challenge.backchannel = bool(words.text) and is_backchannel(words.text) and not called
+        if challenge.backchannel or not words.text or (words.rough and not called):
             # A cough may be taken for a word, but only roughly.
             nothing = event.asked and challenge.asked_at is not None
             return self._state.forgive(reply, challenge.speech_end, at) if nothing else ()
@@ -325,18 +325,24 @@ class Turns:
         challenge, settings = reply.challenge, self.settings
         if challenge is None:
             return self._heard_into(reply, at, voicing)
+        if challenge.hushed and voicing.speaking:
+            challenge.early = challenge.early and reply.is_early(voicing.edge)
         challenge.goes_on(at, voicing)
         if challenge.kept:
             return self._heard_beside(reply, challenge, at, voicing)
         if not self._interruptible:
             return (*reply.hushed(), *self._heard_in_vain(reply, challenge, at, voicing))
         if not voicing.speaking:
-            asked = challenge.asks(at)
-            waits = challenge.waits(at)
-            return (*asked, *self._watch_reply(reply, at)) if waits else self._state.forgive(reply, voicing.edge, at)
+            return self._hushed(reply, challenge, at, voicing)
         if challenge.is_sure(voicing, settings):
             return self._state.take(reply, challenge, at, settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))
+
+    def _hushed(self, reply: FloorReply, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
+        """It has ended before it was sure."""
+        if not challenge.waits(at):
+            return self._state.forgive(reply, voicing.edge, at)
+        return (*challenge.asks(at), *self._watch_reply(reply, at))
 
     def _heard_into(self, reply: FloorReply, at: Samples, voicing: Voicing) -> Effects:
         onset = self._state.onset(at, voicing, self.settings)
@@ -406,9 +412,14 @@ class Turns:
             return ()
         self._state.reply = None
         self._state.failed(reply)
-        if reply.challenge is None:
+        challenge = reply.challenge
+        if challenge is None:
             return ()
-        return (*reply.unducked(), *self._state.hand_over(reply.challenge, self.settings))
+        undecided = challenge.turn is None and challenge.aside is None and not challenge.kept
+        if challenge.hushed and undecided and self._interruptible:
+            self._state.approach = challenge.receding()
+            return reply.unducked()
+        return (*reply.unducked(), *self._state.hand_over(challenge, self.settings))
 
     # ---- what the client decides ----
 

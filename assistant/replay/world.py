@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
+from assistant.approach import WORDS_WITHIN_MS
 from assistant.floor import Floor
 from assistant.replay.course import Change, Course, Given, Pace, Span
 from assistant.replay.retelling import Ask, Judgement, Played, Recorded, Source, voiced
@@ -37,6 +38,7 @@ from assistant.turn_events import (
     Started,
     Transcribe,
     Transcribed,
+    WordsWanted,
 )
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
@@ -48,6 +50,9 @@ AFTER_THE_END_S = 4.0
 """So much silence is put behind a conversation: longer than any wait, so that its last turn is decided too."""
 
 NO_SEGMENT = SegmentId(0)
+
+UNDERSTOOD = samples_of_ms(100)
+"""After so long it is known that a voice had no words."""
 
 FIRST_WORD = samples_of_ms(300)
 """A reply is taken to have said its first word so long after it became audible, where nothing else is known."""
@@ -138,7 +143,16 @@ class _World:
             if (at := voiced(told)) is not None:
                 self.stretch = at
                 break
+        self.segment = self._segment_before(self.span.start)
         self.asked = dict.fromkeys(((self.stretch, ordinal) for ordinal in range(self.ordinal)), True)
+
+    def _segment_before(self, place: int) -> SegmentId:
+        """What was listened to last, as the turn began: a voice of which nobody was sure may have become it."""
+        for _, effects in reversed(self.recorded.steps[:place]):
+            for effect in reversed(effects):
+                if isinstance(effect, OpenSegment | Transcribe | WordsWanted):
+                    return effect.segment
+        return NO_SEGMENT
 
     def fall_silent(self) -> None:
         """The trace ends here; nobody speaks any more."""
@@ -197,7 +211,7 @@ class _World:
         self.order += 1
         heapq.heappush(self.due, (at, self.order, stretch, reply, event))
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Turn taking hears it; what it decides is performed."""
         for effect in self.turns.tell(event):
             self.course.decisions.append((self.place, self.now, effect))
@@ -211,6 +225,8 @@ class _World:
                     self.segment = segment
                 case Transcribe():
                     self._ask(effect)
+                case WordsWanted(segment):
+                    self._ask_whether(segment)
                 case Prepare(reply):
                     self.course.prepared += 1
                     self.prepared[reply] = (self.now, self.place)
@@ -247,6 +263,17 @@ class _World:
         self.bound[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
             self._make_up_words(effect, ordinal, Samples(then.dropped + 1))  # it was dropped then, and may not be here
+
+    def _ask_whether(self, segment: SegmentId) -> None:
+        """A voice of which nobody was sure: where its words were not asked for then, none are understood."""
+        self.segment = segment
+        for told, _ in self.recorded.steps[self.place + 1 :]:
+            if isinstance(told, Partial) and told.asked:
+                return
+            if isinstance(told, Heard) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
+                break
+        at = Samples(self.now + UNDERSTOOD)
+        self._later(at, lambda: Partial(self.now, Words(segment, self.now, ""), asked=True))
 
     def _make_up(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
         """Words and judgements for an asking that was not recorded."""

@@ -9,7 +9,7 @@ far as decisions depend on them: whether there are words, whether they agree wit
                                                       (0: silent since; 2: and perhaps about to go on; 3: speaking,
                                                       and clear of the silence before)
     partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called; and "asked"
-                                                      where turn taking asked for them, behind a voice into a reply
+                                                      where turn taking asked for them: nobody was sure of the voice
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     a segment's silence: probability, length, excess of a pause, share
                                                       of the speaker's turns with one, sources
     words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why

@@ -373,6 +373,7 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     assert scene.voice(160) == (Duck(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
+    assert scene.silence(140) == ()
     asked = scene.silence(20)
     assert asked == (WordsWanted(SegmentId(at(1500)), at(1960)),), "a short word, or a cough?"
     assert scene.floor() is Floor.REPLY
@@ -386,7 +387,7 @@ def test_a_word_that_was_not_surely_a_voice_interrupts_as_soon_as_it_is_known() 
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(160)
-    asked = scene.silence(80)
+    asked = scene.silence(160)
     assert scene.asked("Quit.", asked) == (Started(2, at(2800)), Interrupt(reply))
     scene.silence(500)
     assert [(effect.reply.turn, effect.speech_end) for effect in scene.effects if isinstance(effect, Transcribe)][
@@ -400,7 +401,7 @@ def test_what_is_no_word_to_interrupt_with_lets_the_reply_swell_up_at_once(text:
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(160)
-    asked = scene.silence(20)
+    asked = scene.silence(160)
     discarded = DiscardSegment(SegmentId(at(2500)), 1)
     assert scene.asked(text, asked, rough=rough) == (Unduck(reply), discarded)
     assert scene.asked("quit", asked) == (), "of a voice that was forgiven"
@@ -411,7 +412,7 @@ def test_words_that_do_not_come_in_time_are_not_waited_for() -> None:
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(160)
-    asked = scene.silence(20)
+    asked = scene.silence(160)
     assert scene.silence(780) == ()
     assert scene.silence(20) == (Unduck(reply), DiscardSegment(SegmentId(at(2500)), 1))
     assert scene.asked("quit", asked) == ()
@@ -425,21 +426,51 @@ def test_a_voice_that_begins_anew_while_words_are_waited_for_counts_from_nothing
     asked = scene.silence(200)
     assert scene.voice(280) == (), "the reply is lowered as it was, and 280 ms are not enough"
     assert scene.asked("", asked) == (), "nothing, but of what was said before"
-    again = scene.silence(20)
+    again = scene.silence(160)
     assert again == (WordsWanted(SegmentId(at(2500)), at(3560)),)
     assert scene.asked("no wait", again) == (Started(2, at(2800)), Interrupt(reply))
 
 
-def test_a_voice_that_waits_for_its_words_when_the_reply_ends_is_a_turn() -> None:
+def test_babble_that_goes_on_and_off_lowers_the_reply_for_a_second() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    for _ in range(20):
+        scene.babble(300, 0.6)
+        scene.silence(100)
+    ducks = [type(effect) for effect in scene.effects if isinstance(effect, Duck | Unduck)]
+    assert ducks[:2] == [Duck, Unduck]
+    assert ducks == [Duck, Unduck] * 3 + [Duck], "three of its segments are over"
+
+
+def test_who_is_called_roughly_into_a_silence_is_believed() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.babble(200, 0.6)
+    [wanted] = [effect for effect in scene.silence(160) if isinstance(effect, WordsWanted)]
+    heard = replace(words("computer", wanted.segment), rough=True)
+    assert scene.tell(Partial(at(scene.now_ms), heard, called=True, asked=True)) == (Started(1, at(1000)),)
+    scene.silence(400)
+    told = Transcribed(at(scene.now_ms), FIRST, replace(words("what time", wanted.segment), rough=True))
+    assert any(isinstance(effect, Commit) for effect in scene.tell(told)), "no noise"
+
+
+@pytest.mark.parametrize("silence_ms", [20, 160])
+@pytest.mark.parametrize(("text", "said"), [("quit", (Started(2, at(2800)),)), ("", ())])
+def test_a_voice_that_waits_for_its_words_when_the_reply_ends_is_a_turn_if_it_has_any(
+    silence_ms: float, text: str, said: tuple[Effect, ...]
+) -> None:
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(160)
-    scene.silence(20)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply), Started(2, at(2800)))
-    effects = scene.silence(600)
-    [asking] = [effect for effect in effects if isinstance(effect, Transcribe)]
-    assert [type(effect) for effect in scene.transcribed(asking.reply, "quit")] == [Prepare, Commit, CloseSegment]
+    asked = scene.silence(silence_ms)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (Unduck(reply),)
+    assert scene.floor() is Floor.IDLE
+    asked += scene.silence(160 - silence_ms)
+    assert scene.asked(text, asked) == (said or (DiscardSegment(SegmentId(at(2500)), 1),))
+    asking = [effect for effect in scene.silence(600) if isinstance(effect, Transcribe)]
+    assert [effect.speech_end for effect in asking] == [at(2960)] * len(said)
 
 
 def test_a_voice_that_is_never_sure_lowers_the_reply_for_a_second() -> None:
@@ -457,8 +488,8 @@ def test_a_voice_that_is_never_sure_is_nothing_where_it_ends_and_the_next_one_lo
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
-    scene.babble(2000)
-    assert scene.asked("", scene.silence(20)) == (DiscardSegment(SegmentId(at(2500)), 1),)
+    scene.babble(2100)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),), "so long a babble is not asked for words"
     assert scene.babble(20)[0] == Duck(reply)
 
 
@@ -482,7 +513,7 @@ def test_two_coughs_have_two_segments() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
     scene.voice(100)
-    scene.asked("", scene.silence(60))
+    scene.asked("", scene.silence(160))
     scene.voice(100)
     segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
     assert len(segments) == len(set(segments)) == 3
@@ -2207,6 +2238,7 @@ class World:
     ducked: bool = False
     held: ReplyId | None = None
     heard: set[ReplyId] = field(default_factory=set)
+    reconsidered: int = 0
 
     def later(self, ms: float, event: Callable[[], Event | None]) -> None:
         heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
@@ -2326,12 +2358,13 @@ class World:
             self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void))
 
     def reconsider(self, segment: SegmentId) -> None:
-        delay_ms = self.stt_delays_ms[segment % len(self.stt_delays_ms)]
-        text = self.texts[segment % len(self.texts)]
-        self.later(
-            delay_ms or 50,
-            lambda: Partial(self.now, Words(segment, self.now, "" if delay_ms is None else text), asked=True),
-        )
+        """Each asking may be answered otherwise; sometimes it is a guess, sometimes somebody calls."""
+        self.reconsidered += 1
+        which = self.reconsidered + segment
+        delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
+        text = "" if delay_ms is None else self.texts[which % len(self.texts)]
+        words, called = Words(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
+        self.later(delay_ms or 50, lambda: Partial(self.now, words, called=called, asked=True))
 
     def play(self, reply: ReplyId) -> None:
         length_ms = self.reply_lengths_ms[self._turn_of(reply) % len(self.reply_lengths_ms)]

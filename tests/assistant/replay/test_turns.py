@@ -137,6 +137,26 @@ def test_a_cough_interrupts_only_who_is_impatient() -> None:
     assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 
+@pytest.mark.parametrize("into_reply", [True, False])
+def test_a_word_of_which_nobody_was_sure_takes_the_floor_here_as_well(*, into_reply: bool) -> None:
+    says = [TIME, Says(3600, 3760, "stop")] if into_reply else [Says(1000, 1200, "stop")]
+    sure = 1.0 if into_reply else 0.6
+    rehearsal = Rehearsal(says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(sure=sure))
+    records = [json.loads(record.to_json()) for record in rehearsal.perform().records]
+    assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(says) :]
+    for found, record in zip(replayed(records, settings()), records, strict=True):
+        assert found.was == found.now
+        assert found.now.answered
+        assert found.now.latency_ms == record["response_latency_ms"]
+
+
+def test_a_voice_that_was_not_asked_for_its_words_then_has_none() -> None:
+    records = rehearsed([TIME, Says(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    assert records[0]["outcome"] == "interrupted"
+    later = replayed(records, settings(interrupt_after_ms=1000.0))[0]
+    assert later.now.interruptions == 0
+
+
 def test_the_last_turn_is_decided_beyond_the_end_of_the_trace() -> None:
     records = rehearsed([TIME], turns=TURNS, replies=("Ten.",))
     (found,) = replayed(records, settings(hangover_ms=3000.0))
