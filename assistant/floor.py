@@ -159,14 +159,14 @@ class FloorState:
         self.approach = replace(self.approach, segment=None)
         return (DiscardSegment(segment, self._turns_so_far),)
 
-    def begin_turn(self, settings: TurnSettings, *, called: bool = False) -> Effects:
-        """Whoever may be speaking is; `called`: by the assistant's name, so no detector is asked."""
+    def begin_turn(self, settings: TurnSettings, *, vouched: bool = False) -> Effects:
+        """Whoever may be speaking is; `vouched`: their words are known, and no detector need be sure."""
         if self.approach is None:
             return ()
         voice, self.approach = self.approach, None
         if voice.segment is not None:
             turn = self._open(self.next_turn(), voice.segment, voice.onset, voice.voiced_until, settings)
-            turn.surest = 1.0 if called else voice.surest
+            turn.surest = 1.0 if vouched else voice.surest
             return (Started(turn.number, voice.onset),)
         return self.begin_at(self.segment_at(voice.onset, settings), voice, voice.onset, settings)
 

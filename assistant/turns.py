@@ -297,7 +297,7 @@ class Turns:
         turn, reply, approach = self._state.turn, self._state.reply, self._state.approach
         if event.asked and approach is not None and approach.segment == words.segment:
             begins = words.text and (called or not words.rough)
-            return self._state.begin_turn(self.settings, called=called) if begins else self._state.heard_nothing()
+            return self._state.begin_turn(self.settings, vouched=True) if begins else self._state.heard_nothing()
         challenge = reply.challenge if reply is not None else None
         if called and turn is not None and turn.segment == words.segment:
             turn.vouched_for()
@@ -315,8 +315,8 @@ class Turns:
             # A cough may be taken for a word, but only roughly.
             nothing = event.asked and challenge.asked_at is not None
             return self._state.forgive(reply, challenge.speech_end, at) if nothing else ()
-        if called:
-            challenge.surest = 1.0
+        if called or event.asked:
+            challenge.surest = 1.0  # what was understood needs no detector that is sure
         return self._state.take(reply, challenge, at, self.settings)
 
     # ---- the reply, and voices during it ----

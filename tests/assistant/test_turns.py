@@ -395,6 +395,17 @@ def test_a_word_that_was_not_surely_a_voice_interrupts_as_soon_as_it_is_known() 
     ] == (2, at(2960))
 
 
+def test_who_was_understood_once_is_believed_also_where_their_last_words_are_a_guess() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160, 0.6)
+    scene.asked("Quit.", scene.silence(160))
+    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, Transcribe)]
+    told = Transcribed(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), rough=True))
+    assert any(isinstance(effect, Commit) for effect in scene.tell(told)), "no noise"
+
+
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("Mhm.", False), ("the", True)])
 def test_what_is_no_word_to_interrupt_with_lets_the_reply_swell_up_at_once(text: str, *, rough: bool) -> None:
     scene = Scene()
