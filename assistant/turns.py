@@ -424,11 +424,12 @@ class Turns:
     # ---- what the client decides ----
 
     def _submitted(self, at: Samples) -> Effects:
-        effects: Effects = ()
+        # What waits behind a turn that was given up in this very frame is what is submitted.
+        effects = self._waited(at) if self._state.behind.waiting else ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.challenge is not None:
             state.announce_again(reply)
-            effects = (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
+            effects += (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         turn = state.turn
         if turn is not None and turn.forced and not self.settings.held and (not turn.overlong or state.behind.heard):
             state.behind.submitted(at, self.settings)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assistant.behind import MOST_WAITING
@@ -2430,6 +2430,29 @@ hangovers = st.integers(100, 1500)
 
 
 @settings(max_examples=300)
+@example(  # submitted in the frame in which the turn before is given up
+    stretches=[(1, 1), (1, 1), (1, 1), (94, 150), (150, 150)],
+    hangover_ms=100,
+    speculate_ms=None,
+    stt_delays_ms=[60_000.0],
+    reply_lengths_ms=[None],
+    texts=[""],
+    client=[(150, Submitted)],
+    rings=[],
+    max_turn_s=1.0,
+    ends="manual",
+    answers=False,
+    interruptible=False,
+    by_name=False,
+    hold=0,
+    settle_ms=0.0,
+    voids=[""],
+    partials=[],
+    keys=[],
+    mutes=[],
+    stirs=[],
+    sure=[1.0],
+)
 @given(
     stretches=stretches,
     hangover_ms=hangovers,
