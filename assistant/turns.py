@@ -257,21 +257,23 @@ class Turns:
         state = self._state
         if state.turn is not None or (state.reply is not None and state.reply.challenge is not None):
             return ()
-        said = state.waited(self.settings)
-        if said is None:
-            return ()
-        if said.voice is None:
-            return (NothingSaid(state.next_turn(), at, said.speech_end, "no words"),)
-        ended = said.submitted_at is not None
         effects: Effects = ()
+        said = state.waited(self.settings)
+        # All of them in one frame: what is said in it belongs behind what waits.
+        while said is not None and said.voice is None:
+            effects += (NothingSaid(state.next_turn(), at, said.speech_end, "no words"),)
+            said = state.waited(self.settings)
+        if said is None or said.voice is None:
+            return effects
+        ended = said.submitted_at is not None
         if state.reply is not None:
             voicing = Voicing(True, said.voice.onset, said.voice.surest)
-            effects = self._challenged(state.reply, at, said.segment, voicing)
+            effects += self._challenged(state.reply, at, said.segment, voicing)
             reply = state.reply
             if reply is not None and reply.challenge is not None and ended:  # the client may interrupt it
                 effects += (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
         else:
-            effects = state.begin_at(said.segment, said.voice, said.speech_end, self.settings)
+            effects += state.begin_at(said.segment, said.voice, said.speech_end, self.settings)
         turn = state.turn
         if turn is None or said.submitted_at is None:
             return effects

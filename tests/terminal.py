@@ -47,7 +47,7 @@ class Terminal:
         os.write(self._ours, keys)
 
     def end(self) -> int:
-        deadline_s = time.monotonic() + 30
+        deadline_s = time.monotonic() + 10
         while self.read() and self.process.poll() is None:
             assert time.monotonic() < deadline_s
         while self.read() and time.monotonic() < deadline_s:
