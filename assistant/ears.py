@@ -65,6 +65,16 @@ class Ears:
         self._segment = segment
         self._listen(segment)
 
+    def draft(self, segment: SegmentId, speech_end: Samples) -> Words | None:
+        """See `Hearing.draft`; None also where the recognizer is being loaded again."""
+        if self._hearing is None or self._hearing.segment != segment:
+            return None
+        try:
+            return self._hearing.draft(speech_end)
+        except Exception as error:  # noqa: BLE001 - see reason_of
+            self._failed(error)
+            return None
+
     async def words(self, segment: SegmentId, speech_end: Samples, *, early: bool) -> Words | None:
         """The words so far, see `Hearing.words`; None where they are lost, which is complained of.
 

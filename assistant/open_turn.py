@@ -135,19 +135,21 @@ class OpenTurn:
         if attempt is None:
             early = self.begun < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - self.onset)
             after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
-            return (self.begin_attempt(at, speech_end, settings),) if silence >= samples_of_ms(after_ms) else ()
+            if silence < samples_of_ms(after_ms):
+                return ()
+            return (self.begin_attempt(at, speech_end, settings, draft=True),)
         if attempt.settled or not attempt.ready or self.recheck is not None:
             return ()
         return self._ask_again(attempt, ms_of_samples(silence), speech_end, settings)
 
-    def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings) -> Effect:
-        """Ask for the words, to answer them."""
+    def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings, *, draft: bool = False) -> Effect:
+        """Ask for the words, to answer them; `draft`: or for a draft of them, where they have not settled."""
         self.attempts += 1
         self.begun += 1
         asked_ms = ms_of_samples(at - speech_end)
         settled = asked_ms >= settings.settle_ms or self.forced
         self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
-        return Transcribe(self.attempt.reply, self.segment, speech_end, early=not settled)
+        return Transcribe(self.attempt.reply, self.segment, speech_end, early=not settled, draft=draft and not settled)
 
     def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
         """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""
@@ -188,9 +190,12 @@ class OpenTurn:
             return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
         words, text = event.words, event.words.text.strip()
         noise = doubted and words.rough and bool(text) and self.surest < SURELY_VOICE
-        return self.transcribed(
-            event.reply, text, rough=words.rough, unheard=False, void="noise" if noise else event.void
-        )
+        void: Void = "noise" if noise else event.void
+        effects = self.transcribed(event.reply, text, rough=words.rough, unheard=False, void=void)
+        attempt = self.attempt
+        if not event.draft or effects is None or attempt is None or attempt.reply != event.reply:
+            return effects
+        return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
 
     def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
         """The words that an attempt asked for; None where it was dropped, and they come too late to matter."""

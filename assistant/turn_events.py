@@ -69,12 +69,14 @@ class Transcribed:
 
     Attributes:
         void: Why they are none to be answered; "" if they are. Without a text in any case.
+        draft: A little of the speech was not decoded yet: they are worth a request, and are asked for again at once.
     """
 
     at: Samples
     reply: ReplyId
     words: Words
     void: Literal["", "overheard", "called"] = ""
+    draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +187,14 @@ class Transcribe:
 
     Attributes:
         early: They are asked for again when they have settled.
+        draft: A draft will do, see `Hearing.draft`.
     """
 
     reply: ReplyId
     segment: SegmentId
     speech_end: Samples
     early: bool = False
+    draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

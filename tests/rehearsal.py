@@ -178,6 +178,12 @@ class ScriptedHearing:
             raise SttError("the recognizer has lost its head")
         self.dips.append(self.until)
 
+    def draft(self, speech_end: Samples) -> Words | None:
+        if self.transcriber.draft_lacks is None:
+            return None
+        text = " ".join(self.text().split()[: -self.transcriber.draft_lacks or None])
+        return Words(self.segment, speech_end, text) if text else None
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         engine = self.transcriber
         if engine.dead:
@@ -209,6 +215,7 @@ class ScriptedTranscriber:
         partials: And is told at once.
         early_lack: So many of the last words are not in those that are asked for early.
         early_rough: Those are a guess.
+        draft_lacks: There is a draft at once, without so many of the last words; None: there is none.
     """
 
     says: Sequence[Says]
@@ -217,6 +224,7 @@ class ScriptedTranscriber:
     partials: bool = False
     early_lack: int = 0
     early_rough: bool = False
+    draft_lacks: int | None = None
     dead: bool = False
     hangs: bool = False
     breaks: bool = False

@@ -283,7 +283,7 @@ class _World:
             self._make_up_judgement(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
     def _make_up_words(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
-        reply, segment, then = effect.reply, effect.segment, self._like(ordinal)
+        reply, segment, then = effect.reply, effect.segment, self._like(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else then.delay)))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
         if isinstance(told, NotTranscribed):
@@ -292,8 +292,8 @@ class _World:
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
         words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
         self._make_up_judgement(segment, at, "words", ordinal)
-        void = told.void if isinstance(told, Transcribed) else ""
-        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void)))
+        void, draft = (told.void, told.draft) if isinstance(told, Transcribed) else ("", False)
+        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void, draft=draft)))
 
     def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
         """They are worth a word only where somebody still waits for them, and in the turn at hand."""
@@ -310,16 +310,23 @@ class _World:
         self.course.assumed.add("judgement")
         return judged
 
-    def _like(self, ordinal: int) -> Ask | None:
-        """The recorded asking that is most like this one: of the same silence, else of the same turn, near it."""
-        here = [ask for ask in self.recorded.asks_in(self.stretch) if ask.answer is not None]
+    def _like(self, ordinal: int, *, draft: bool) -> Ask | None:
+        """The recorded asking that is most like this one: of the same silence, else of the same turn, near it.
+
+        Where no draft will do, one that was not answered with a draft.
+        """
+        here = [ask for ask in self.recorded.asks_in(self.stretch) if self._will_do(ask, draft=draft)]
         if here:
             return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
         answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
         if answered and self.place > answered[-1]:
             return None  # a cough during the answer: nothing of it was ever asked for
-        near = [ask for ask in self.recorded.asks_of(self.span.turn) if ask.answer is not None]
+        near = [ask for ask in self.recorded.asks_of(self.span.turn) if self._will_do(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
+
+    def _will_do(self, ask: Ask, *, draft: bool) -> bool:
+        told = None if ask.answer is None else self.recorded.steps[ask.answer].told
+        return told is not None and (draft or not (isinstance(told, Transcribed) and told.draft))
 
     def _judgement(self, source: Source, ordinal: int) -> Judgement | None:
         here = [found for found in self.recorded.judged_in(self.stretch) if found.source == source]

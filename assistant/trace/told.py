@@ -233,7 +233,8 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
             words = event.words
             void = f" {event.void}" if event.void else ""
             hashed = _hashed(words.text, salt)
-            return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {hashed}{void}"
+            draft = " draft" if event.draft else ""
+            return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {hashed}{void}{draft}"
         case NotTranscribed():
             return f"lost {event.at} {_id(event.reply)} {event.segment}"
         case Playing():
@@ -294,10 +295,13 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             share = float(pausing[0]) if pausing else 0.0  # older traces have none: all were waited for alike
             found = float(probability), float(silence_ms), float(excess_ms)
             return Judged(at, SegmentId(int(segment)), Estimate(*found, sources.replace("-", ""), share))
-        case "words", [turn, attempt, segment, rough, said]:
-            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said))
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void]:
-            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), void)
+        case "words", [turn, attempt, segment, rough, said, *draft] if draft in ([], ["draft"]):
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), draft=bool(draft))
+        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void, *draft] if draft in (
+            [],
+            ["draft"],
+        ):
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), void, draft=bool(draft))
         case "lost", [turn, attempt, segment]:
             return NotTranscribed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:

@@ -66,6 +66,14 @@ class Hearing(Protocol):
         """
         ...
 
+    def draft(self, speech_end: Samples) -> Words | None:
+        """Words at hand that may be all of those up to `speech_end`, although a little of the speech was not decoded.
+
+        None where `words`, asked early, would answer at once, where there is nothing likely, and of engines whose
+        words take no time. Never blocks, and begins nothing.
+        """
+        ...
+
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 

@@ -41,6 +41,9 @@ that is begun when words are asked for. `base` takes 0.13 to 0.2 s on one thread
 LACKING_EARLY_SAMPLES = samples_of_ms(40)
 """Speech that early words may lack at their end ..."""
 
+LACKING_DRAFT_SAMPLES = samples_of_ms(200)
+"""... speech that a draft may lack ..."""
+
 _MARGIN_SAMPLES = samples_of_ms(40)
 """... and what the final ones reach beyond it: a detector dates one end in ten earlier than that (docs/vad.md)."""
 
@@ -110,6 +113,18 @@ class WhisperHearing:
         """Decode what there is, as soon as the model is free: if the speech ends here, that will do for early words."""
         self._dip = self._fed
         self._desk.serve()
+
+    def draft(self, speech_end: Samples) -> Words | None:
+        """Those of the latest decode, if it lacks more of the speech than early words may, and no more than a draft."""
+        if self._latest is None or self._settled_rough:
+            return None
+        until, decoded = self._latest
+        end = speech_end - self.segment
+        lacks = min(end, self._fed - self._quiet.samples) - until
+        likely = decoded.text and not decoded.doubt
+        if not likely or end - until > LACKING_DRAFT_SAMPLES or lacks <= 0 or end - until <= LACKING_EARLY_SAMPLES:
+            return None
+        return self._words(until, decoded.text, rough=False)
 
     async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""

@@ -255,19 +255,25 @@ def test_open(
     delays_ms,
     st.sampled_from([None, 60.0]),
     st.integers(0, 1),
+    st.sampled_from([None, 0, 1, 3]),
 )
-@example(3, [], 900.0, 60.0, 1)
+@example(3, [], 900.0, 60.0, 1, None)
 def test_no_spoken_word_is_lost(
-    words: int, typed_at: list[int], delay_ms: float, speculate_ms: float | None, early_lack: int
+    words: int,
+    typed_at: list[int],
+    delay_ms: float,
+    speculate_ms: float | None,
+    early_lack: int,
+    draft_lacks: int | None,
 ) -> None:
-    """Typed at any moment of one utterance, also more than once, or asked for early, before the last one was known:
-    every word is there once, and answered."""
+    """Typed at any moment of one utterance, also more than once, or asked for early, before the last one was known,
+    or answered with a draft: every word is there once, and answered."""
     spoken = people([(words, 1)])
     moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
     acts = [Done(at_ms, "type") for at_ms in moments]
     turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
     rehearsal = rehearsed(spoken, acts, turns, delay_ms)
-    rehearsal.transcriber.early_lack = early_lack
+    rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
     watched = Watched(rehearsal, acts)
     check(watched)
     said = [item.text for item in watched.performance.conversation.items if isinstance(item, Said) and item.spoken]
@@ -282,9 +288,16 @@ def test_no_spoken_word_is_lost(
     delays_ms,
     st.sampled_from([0.0, 3.0]),
     st.booleans(),
+    st.sampled_from([None, 0, 1, 3]),
 )
 def test_wake(
-    parts: list[tuple[int, int]], named: list[str], acts: list[Done], delay_ms: float, listen_s: float, partials: bool
+    parts: list[tuple[int, int]],
+    named: list[str],
+    acts: list[Done],
+    delay_ms: float,
+    listen_s: float,
+    partials: bool,
+    draft_lacks: int | None,
 ) -> None:
     """What was not addressed reaches no model, history, screen or trace: not a word, nor how it was spoken."""
     spoken, secret = list[Says](), set[str]()
@@ -299,7 +312,7 @@ def test_wake(
     attention = Attention(WakePhrase("hey computer"), samples_of_s(listen_s))
     turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible, by_name=not listen_s)
     rehearsal = rehearsed(spoken, acts, turns, delay_ms, attention=attention)
-    rehearsal.transcriber.partials = partials
+    rehearsal.transcriber.partials, rehearsal.transcriber.draft_lacks = partials, draft_lacks
     watched = Watched(rehearsal, acts)
     check(watched)
     if not listen_s and not any(act.what == "mute" for act in acts):  # which may leave the phrase alone

@@ -1452,12 +1452,13 @@ def test_a_request_that_was_retracted_is_still_answered() -> None:
 # ---- early attempts -----------------------------------------------------------------------------------------
 
 EARLY = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=60)
+SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)
 
 
 def test_an_attempt_begins_before_the_detector_is_sure() -> None:
     scene = Scene(EARLY)
     scene.voice(800)
-    assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800), early=True),)
+    assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800), early=True, draft=True),)
     assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello", "hello"),)
 
 
@@ -1493,6 +1494,64 @@ def test_the_same_words_again_change_nothing() -> None:
     assert Commit(FIRST, "turn on the lamp", "turn on the lamp", at(800)) in scene.silence(400)
 
 
+def drafted(scene: Scene, text: str) -> tuple[Effect, ...]:
+    """A silence whose first asking is answered with a draft."""
+    scene.voice(800)
+    scene.fading(40)
+    return scene.tell(Transcribed(at(scene.now_ms), FIRST, words(text), draft=True))
+
+
+def test_behind_a_draft_the_words_are_asked_for_at_once() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    again = ReplyId(1, 2)
+    assert drafted(scene, "turn on the lamp") == (
+        Prepare(FIRST, "turn on the lamp", "turn on the lamp"),
+        Transcribe(again, SegmentId(0), at(800), early=True),
+    )
+    assert scene.silence(100) == (), "they are on their way"
+    assert scene.transcribed(again, "Turn on the lamp.") == (Drop(again, "same words"),)
+    settled = ReplyId(1, 3)
+    assert scene.silence(20) == (Transcribe(settled, SegmentId(0), at(800)),)
+    assert scene.transcribed(settled, "Turn on the lamp.") == (Drop(settled, "same words"),)
+    assert Commit(FIRST, "turn on the lamp", "turn on the lamp", at(800)) in scene.silence(140)
+
+
+def test_a_draft_of_other_words_is_dropped() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    drafted(scene, "turn on the")
+    again = ReplyId(1, 2)
+    assert scene.transcribed(again, "Turn on the lamp.") == (
+        Drop(FIRST, "other words"),
+        Prepare(again, "Turn on the lamp.", "Turn on the lamp."),
+    )
+
+
+def test_a_draft_is_no_answer_even_where_the_turn_is_over() -> None:
+    scene = Scene(replace(SLOW_TO_SETTLE, hangover_ms=100))
+    drafted(scene, "turn on the")
+    assert scene.silence(160) == (Endpoint(1),)
+    again, settled = ReplyId(1, 2), ReplyId(1, 3)
+    assert scene.transcribed(again, "turn on the")[1:] == (Transcribe(settled, SegmentId(0), at(800)),)
+    assert Commit(settled, "turn on the lamp", "turn on the lamp", at(800)) in scene.transcribed(
+        settled, "turn on the lamp"
+    )
+
+
+def test_a_draft_that_comes_after_its_attempt_was_dropped_asks_for_nothing() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.voice(800)
+    scene.fading(40)
+    scene.voice(20)
+    assert scene.tell(Transcribed(at(scene.now_ms), FIRST, words("turn on"), draft=True)) == ()
+
+
+def test_only_a_silence_that_may_be_none_is_answered_with_a_draft() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=None, settle_ms=160))
+    scene.voice(800)
+    asked = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)]
+    assert asked == [Transcribe(FIRST, SegmentId(0), at(800))]
+
+
 def test_no_answer_before_the_words_are_settled() -> None:
     scene = Scene(TurnSettings(hangover_ms=60, speculate_after_ms=40, settle_ms=60))
     scene.voice(800)
@@ -1506,9 +1565,6 @@ def test_no_answer_before_the_words_are_settled() -> None:
         Commit,
         CloseSegment,
     ]
-
-
-SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)
 
 
 def test_words_are_asked_for_on_the_way_to_where_they_settle() -> None:
@@ -2366,7 +2422,10 @@ class World:
         if delay_ms is None:
             self.later(50, lambda: NotTranscribed(self.now, asked.reply, asked.segment))
         else:
-            self.later(delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void))
+            draft = asked.draft and bool(text) and delay_ms % 3 == 0
+            self.later(
+                delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void, draft)
+            )
 
     def reconsider(self, segment: SegmentId) -> None:
         """Each asking may be answered otherwise; sometimes it is a guess, sometimes somebody calls."""

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -733,6 +734,43 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
         assert watched.begun[1:] == [(1, "partial" if early else "final", samples_of_s(0.35))]
 
     play(shared, scene)
+
+
+THREE = Decoded("turn it on", "", "en", language_sure=False)
+
+
+def heard_up_to(until_s: float, decoded: Decoded = THREE) -> WhisperHearing:
+    """`at_an_end`, with a decode of its beginning."""
+    hearing = at_an_end()
+    hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+    return hearing
+
+
+@pytest.mark.parametrize(
+    ("until_s", "decoded", "draft"),
+    [
+        (0.81, THREE, "turn it on"),
+        (0.95, THREE, "turn it on"),
+        (0.79, THREE, None),  # too little
+        (0.97, THREE, None),  # enough: the words themselves come at once
+        (0.9, replace(THREE, text=""), None),
+        (0.9, replace(THREE, doubt="log-probability"), None),
+    ],
+)
+def test_a_draft_lacks_a_little_of_the_speech(until_s: float, decoded: Decoded, draft: str | None) -> None:
+    async def scene() -> None:
+        found = heard_up_to(until_s, decoded).draft(Samples(samples_of_s(1)))
+        assert (found and found.text) == draft
+        assert found is None or found.until == samples_of_s(until_s)
+
+    asyncio.run(scene())
+
+
+def test_there_is_no_draft_before_the_first_decode() -> None:
+    async def scene() -> None:
+        assert at_an_end().draft(Samples(samples_of_s(1))) is None
+
+    asyncio.run(scene())
 
 
 SPOILT = Decoded("word word", "repetition", "en", language_sure=False, spoilt=True)
