@@ -65,17 +65,7 @@ class Ears:
         self._segment = segment
         self._listen(segment)
 
-    def draft(self, segment: SegmentId, speech_end: Samples) -> Words | None:
-        """See `Hearing.draft`; None also where the recognizer is being loaded again."""
-        if self._hearing is None or self._hearing.segment != segment:
-            return None
-        try:
-            return self._hearing.draft(speech_end)
-        except Exception as error:  # noqa: BLE001 - see reason_of
-            self._failed(error)
-            return None
-
-    async def words(self, segment: SegmentId, speech_end: Samples, *, early: bool) -> Words | None:
+    async def words(self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False) -> Words | None:
         """The words so far, see `Hearing.words`; None where they are lost, which is complained of.
 
         Within the time limit.
@@ -84,7 +74,7 @@ class Ears:
             async with time_limit(self.timeout_s):
                 await self.restarting.works.wait()
                 if self._hearing is not None and self._hearing.segment == segment:
-                    return await self._hearing.words(speech_end, early=early)
+                    return await self._hearing.words(speech_end, early=early, draft=draft)
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:

@@ -205,13 +205,10 @@ class Listening:
         if question is not None:
             question[1].cancel()
 
-    def draft(self, effect: Transcribe) -> Words | None:
-        """Words that a request may be begun with, if one may; None also where it is not known for whom they are."""
-        return self._ears.draft(effect.segment, effect.speech_end) if effect.draft and self.meant else None
-
     async def words(self, effect: Transcribe) -> Words | None:
-        """Of the segment so far; None where they are lost."""
-        return await self._ears.words(effect.segment, effect.speech_end, early=effect.early)
+        """Of the segment so far; None where they are lost. No draft where it is not known for whom they are."""
+        draft = effect.draft and self.meant
+        return await self._ears.words(effect.segment, effect.speech_end, early=effect.early, draft=draft)
 
     def understood(
         self, effect: Transcribe, words: Words | None, onset: Samples, *, wanted: bool
@@ -221,19 +218,13 @@ class Listening:
             return NotTranscribed(self._at, effect.reply, effect.segment)
         words = words or Words(effect.segment, self._at, "")  # nobody waits for what was lost of it
         address = self.attention.address(words.text, onset)
-        if wanted and address.kind != "overheard":
+        if wanted and address.kind != "overheard" and not words.draft:  # which may lack the last word of a sentence
             self._addressed()
             if self._judge is not None:
                 self._judge.words(effect.segment, address.text, words.closure)
         void = "" if address.kind == "meant" else address.kind
         # What was expected behind them has been judged, and is nothing to turn taking.
         return Transcribed(self._at, effect.reply, replace(words, text=address.text, closure=None), void)
-
-    def drafted(self, effect: Transcribe, draft: Words, onset: Samples) -> Transcribed:
-        """What this draft is to turn taking. Nothing is judged by it: a sentence may lack its last word."""
-        address = self.attention.address(draft.text, onset)
-        void = "" if address.kind == "meant" else address.kind
-        return Transcribed(self._at, effect.reply, replace(draft, text=address.text), void, draft=True)
 
     # ---- how long a silence is waited for ----
 

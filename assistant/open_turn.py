@@ -193,7 +193,7 @@ class OpenTurn:
         void: Void = "noise" if noise else event.void
         effects = self.transcribed(event.reply, text, rough=words.rough, unheard=False, void=void)
         attempt = self.attempt
-        if not event.draft or effects is None or attempt is None or attempt.reply != event.reply:
+        if not words.draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
         return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
 

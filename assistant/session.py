@@ -365,15 +365,13 @@ class Session:
 
     async def _ask(self, effect: Transcribe, onset: Samples) -> None:
         began_s = self._now_s()
-        if (draft := self._listening.draft(effect)) is not None:
-            self.recorder.transcribed(effect.reply, began_s, began_s)
-            if self._attempts.came(effect.reply):
-                self._tell(self._listening.drafted(effect, draft, onset))  # and the words are asked for at once
-            return
         # To judge a silence takes 2 ms: the recognizer is asked first, and works meanwhile.
         judging = self._tasks.create_task(self._judge(effect), name=f"silence of {effect.reply}")
         words = await self._listening.words(effect)
-        await judging  # before its words are
+        if words is not None and words.draft:
+            judging.cancel()  # if it has not begun: the words are asked for at once, and the silence is judged then
+        else:
+            await judging  # before its words are
         self.recorder.transcribed(effect.reply, began_s, self._now_s())
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))

@@ -69,14 +69,12 @@ class Transcribed:
 
     Attributes:
         void: Why they are none to be answered; "" if they are. Without a text in any case.
-        draft: A little of the speech was not decoded yet: they are worth a request, and are asked for again at once.
     """
 
     at: Samples
     reply: ReplyId
     words: Words
     void: Literal["", "overheard", "called"] = ""
-    draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class Transcribe:
 
     Attributes:
         early: They are asked for again when they have settled.
-        draft: A draft will do, see `Hearing.draft`.
+        draft: A draft will do, see `Words`.
     """
 
     reply: ReplyId

@@ -178,13 +178,7 @@ class ScriptedHearing:
             raise SttError("the recognizer has lost its head")
         self.dips.append(self.until)
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        if self.transcriber.draft_lacks is None:
-            return None
-        text = " ".join(self.text().split()[: -self.transcriber.draft_lacks or None])
-        return Words(self.segment, speech_end, text) if text else None
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         engine = self.transcriber
         if engine.dead:
             raise SttError("the recognizer has died")
@@ -192,6 +186,9 @@ class ScriptedHearing:
             engine.breaks = False
             raise RuntimeError("what time is it")  # a defect whose text happens to hold words
         text = self.text()
+        lacks = engine.draft_lacks if draft else None
+        if lacks is not None and (likely := " ".join(text.split()[: -lacks or None])):
+            return Words(self.segment, Samples(self.segment + self.until), likely, draft=True)
         if early and engine.early_lack:
             text = " ".join(text.split()[: -engine.early_lack])
         if engine.hangs:

@@ -56,10 +56,7 @@ class _Hearing:
     def dip(self) -> None:
         pass
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        return None
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         await asyncio.sleep(self.ears.delay_ms / 1000)
         return Words(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))
 

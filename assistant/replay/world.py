@@ -292,8 +292,8 @@ class _World:
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
         words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
         self._make_up_judgement(segment, at, "words", ordinal)
-        void, draft = (told.void, told.draft) if isinstance(told, Transcribed) else ("", False)
-        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void, draft=draft)))
+        void = told.void if isinstance(told, Transcribed) else ""
+        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void)))
 
     def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
         """They are worth a word only where somebody still waits for them, and in the turn at hand."""
@@ -326,7 +326,7 @@ class _World:
 
     def _will_do(self, ask: Ask, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told
-        return told is not None and (draft or not (isinstance(told, Transcribed) and told.draft))
+        return told is not None and (draft or not (isinstance(told, Transcribed) and told.words.draft))
 
     def _judgement(self, source: Source, ordinal: int) -> Judgement | None:
         here = [found for found in self.recorded.judged_in(self.stretch) if found.source == source]

@@ -233,7 +233,7 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
             words = event.words
             void = f" {event.void}" if event.void else ""
             hashed = _hashed(words.text, salt)
-            draft = " draft" if event.draft else ""
+            draft = " draft" if words.draft else ""
             return f"words {event.at} {_id(event.reply)} {words.segment} {words.rough:d} {hashed}{void}{draft}"
         case NotTranscribed():
             return f"lost {event.at} {_id(event.reply)} {event.segment}"
@@ -296,12 +296,12 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             found = float(probability), float(silence_ms), float(excess_ms)
             return Judged(at, SegmentId(int(segment)), Estimate(*found, sources.replace("-", ""), share))
         case "words", [turn, attempt, segment, rough, said, *draft] if draft in ([], ["draft"]):
-            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), draft=bool(draft))
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said, draft))
         case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void, *draft] if draft in (
             [],
             ["draft"],
         ):
-            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said), void, draft=bool(draft))
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said, draft), void)
         case "lost", [turn, attempt, segment]:
             return NotTranscribed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
@@ -324,8 +324,8 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
 
 
-def _words(segment: str, at: Samples, rough: str, said: str) -> Words:
-    return Words(SegmentId(int(segment)), at, "" if said == "-" else said, rough == "1")
+def _words(segment: str, at: Samples, rough: str, said: str, draft: list[str]) -> Words:
+    return Words(SegmentId(int(segment)), at, "" if said == "-" else said, rough == "1", draft=bool(draft))
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

@@ -37,6 +37,7 @@ class Words:
         text: Plain words; "" where nothing was understood as speech.
         rough: True where the engine itself says that the words are a guess (free dictation by pocketsphinx).
         closure: Of these words; None of an engine that does not tell.
+        draft: Likely, but a little of the speech was not decoded yet. Only of who said that it will do.
     """
 
     segment: SegmentId
@@ -44,6 +45,7 @@ class Words:
     text: str
     rough: bool = False
     closure: Closure | None = None
+    draft: bool = False
 
 
 class Hearing(Protocol):
@@ -66,20 +68,13 @@ class Hearing(Protocol):
         """
         ...
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        """Words at hand that may be all of those up to `speech_end`, although a little of the speech was not decoded.
-
-        None where `words`, asked early, would answer at once, where there is nothing likely, and of engines whose
-        words take no time. Never blocks, and begins nothing.
-        """
-        ...
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 
         Where `speech_end` is given, a stream position, what was fed after it is no speech, as far as is known: words
         that the engine has of the sound up to a little after it will do. `early`: they will be asked for again soon,
-        and may lack the very last sound, if they come sooner for it.
+        and may lack the very last sound, if they come sooner for it. `draft`: they will be asked for again at once, and
+        may lack more, perhaps a word.
         Safe to cancel, and to call again after more sound was fed. The caller brings the deadline.
         """
         ...

@@ -161,11 +161,7 @@ class PocketsphinxHearing:
     def dip(self) -> None:
         """Nothing: its decoder runs along."""
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        """None: the words themselves take a few milliseconds."""
-        return None
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the process dies, or after the end."""
         self._check_open()
         return self._words(await self._process.ask(self._opening))

@@ -50,13 +50,23 @@ _MARGIN_SAMPLES = samples_of_ms(40)
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech. `early`: asks again."""
+    """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech. `early`: asks again.
+
+    `draft`: a decode up to there will do for a draft; None: none will.
+    """
 
     ticket: int
     need: int
     enough: int
     early: bool
+    draft: int | None
     answer: asyncio.Future[Words]
+
+    @property
+    def waits(self) -> bool:
+        """Its words have not come; behind a draft they are decoded before they are asked for again."""
+        answer = self.answer
+        return not answer.done() or (not answer.cancelled() and answer.exception() is None and answer.result().draft)
 
 
 class WhisperHearing:
@@ -114,19 +124,7 @@ class WhisperHearing:
         self._dip = self._fed
         self._desk.serve()
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        """Those of the latest decode, if it lacks more of the speech than early words may, and no more than a draft."""
-        if self._latest is None or self._settled_rough:
-            return None
-        until, decoded = self._latest
-        end = speech_end - self.segment
-        lacks = min(end, self._fed - self._quiet.samples) - until
-        likely = decoded.text and not decoded.doubt
-        if not likely or end - until > LACKING_DRAFT_SAMPLES or lacks <= 0 or end - until <= LACKING_EARLY_SAMPLES:
-            return None
-        return self._words(until, decoded.text, rough=False)
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
         enough = self._fed - self._quiet.samples
@@ -140,6 +138,7 @@ class WhisperHearing:
             self._fed,
             max(enough, self._fed - _LACKING_SAMPLES),
             early,
+            speech_end - self.segment - LACKING_DRAFT_SAMPLES if draft and speech_end is not None else None,
             asyncio.get_running_loop().create_future(),
         )
         self._waiting.append(waiting)
@@ -163,7 +162,7 @@ class WhisperHearing:
     @property
     def asked(self) -> int | None:
         """The ticket of whoever waits longest for its words; None where nobody does."""
-        return min((waiting.ticket for waiting in self._waiting if not waiting.answer.done()), default=None)
+        return min((waiting.ticket for waiting in self._waiting if waiting.waits), default=None)
 
     @property
     def over(self) -> bool:
@@ -179,7 +178,7 @@ class WhisperHearing:
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
         if awaited:
-            return "soon" if all(waiting.early for waiting in self._waiting if not waiting.answer.done()) else "final"
+            return "soon" if all(waiting.early for waiting in self._waiting if waiting.waits) else "final"
         if max(self._pause_tried, self._latest[0] if self._latest is not None else 0) < self._due:
             return "pause"
         if self._quiet.samples >= _PAUSE_SAMPLES:
@@ -274,6 +273,16 @@ class WhisperHearing:
                 rough = self._settled_rough or _rough(decoded)
                 words = self._words(max(until, waiting.need), decoded.text, rough=rough)
                 waiting.answer.set_result(replace(words, closure=decoded.closure))
+            elif (found := self._draft(waiting)) is not None:
+                until, decoded = found
+                words = self._words(until, decoded.text, rough=False)
+                waiting.answer.set_result(replace(words, draft=True))
+
+    def _draft(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
+        if waiting.draft is None or self._latest is None or self._settled_rough:
+            return None
+        until, decoded = self._latest
+        return self._latest if until >= waiting.draft and decoded.text and not decoded.doubt else None
 
     def _serving(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
         found = (self._latest, self._spoilt if waiting.early else None)

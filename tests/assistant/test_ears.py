@@ -33,8 +33,9 @@ class Slow:
     def feed(self, _pcm: object) -> None:
         pass
 
-    async def words(self, _speech_end: Samples, *, early: bool) -> Words:
+    async def words(self, _speech_end: Samples, *, early: bool, draft: bool) -> Words:
         assert not early
+        assert not draft
         await asyncio.sleep(self.answer_s)
         return Words(SEGMENT, Samples(0), "yes", rough=False)
 

@@ -191,10 +191,10 @@ class Slow(ScriptedTranscriber):
 
 @dataclass
 class SlowHearing(ScriptedHearing):
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         assert isinstance(self.transcriber, Slow)
         self.transcriber.order.append("asked")
-        return await super().words(speech_end, early=early)
+        return await super().words(speech_end, early=early, draft=draft)
 
 
 @dataclass

@@ -1498,7 +1498,7 @@ def drafted(scene: Scene, text: str) -> tuple[Effect, ...]:
     """A silence whose first asking is answered with a draft."""
     scene.voice(800)
     scene.fading(40)
-    return scene.tell(Transcribed(at(scene.now_ms), FIRST, words(text), draft=True))
+    return scene.tell(Transcribed(at(scene.now_ms), FIRST, replace(words(text), draft=True)))
 
 
 def test_behind_a_draft_the_words_are_asked_for_at_once() -> None:
@@ -1542,7 +1542,7 @@ def test_a_draft_that_comes_after_its_attempt_was_dropped_asks_for_nothing() -> 
     scene.voice(800)
     scene.fading(40)
     scene.voice(20)
-    assert scene.tell(Transcribed(at(scene.now_ms), FIRST, words("turn on"), draft=True)) == ()
+    assert scene.tell(Transcribed(at(scene.now_ms), FIRST, replace(words("turn on"), draft=True))) == ()
 
 
 def test_only_a_silence_that_may_be_none_is_answered_with_a_draft() -> None:
@@ -2423,9 +2423,11 @@ class World:
             self.later(50, lambda: NotTranscribed(self.now, asked.reply, asked.segment))
         else:
             draft = asked.draft and bool(text) and delay_ms % 3 == 0
-            self.later(
-                delay_ms, lambda: Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text), void, draft)
-            )
+
+            def come() -> Event:
+                return Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text, draft=draft), void)
+
+            self.later(delay_ms, come)
 
     def reconsider(self, segment: SegmentId) -> None:
         """Each asking may be answered otherwise; sometimes it is a guess, sometimes somebody calls."""

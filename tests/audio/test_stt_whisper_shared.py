@@ -739,36 +739,77 @@ def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *
 THREE = Decoded("turn it on", "", "en", language_sure=False)
 
 
-def heard_up_to(until_s: float, decoded: Decoded = THREE) -> WhisperHearing:
-    """`at_an_end`, with a decode of its beginning."""
-    hearing = at_an_end()
-    hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
-    return hearing
-
-
 @pytest.mark.parametrize(
     ("until_s", "decoded", "draft"),
     [
-        (0.81, THREE, "turn it on"),
-        (0.95, THREE, "turn it on"),
+        (0.81, THREE, True),
+        (0.95, THREE, True),
         (0.79, THREE, None),  # too little
-        (0.97, THREE, None),  # enough: the words themselves come at once
+        (0.97, THREE, False),  # enough: these are the words
         (0.9, replace(THREE, text=""), None),
         (0.9, replace(THREE, doubt="log-probability"), None),
     ],
 )
-def test_a_draft_lacks_a_little_of_the_speech(until_s: float, decoded: Decoded, draft: str | None) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_a_draft_lacks_a_little_of_the_speech(
+    until_s: float, decoded: Decoded, draft: bool | None, *, late: bool
+) -> None:
+    """Whether it was decoded before the words are asked for, or while they are waited for."""
+
     async def scene() -> None:
-        found = heard_up_to(until_s, decoded).draft(Samples(samples_of_s(1)))
-        assert (found and found.text) == draft
-        assert found is None or found.until == samples_of_s(until_s)
+        hearing = at_an_end()
+        async with asyncio.TaskGroup() as tasks:
+            if not late:
+                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+            asking = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True, draft=True))
+            await asyncio.sleep(0)
+            if late:
+                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+            await asyncio.sleep(0)
+            assert asking.done() == (draft is not None)
+            if draft is None:
+                hearing.done(hearing.take("soon"), THREE, 0.1)
+            words = await asking
+        assert (words.text, words.draft) == ("turn it on", bool(draft))
+        if draft:
+            assert words.until == samples_of_s(until_s)
 
     asyncio.run(scene())
 
 
-def test_there_is_no_draft_before_the_first_decode() -> None:
+def test_who_does_not_ask_for_a_draft_gets_none() -> None:
     async def scene() -> None:
-        assert at_an_end().draft(Samples(samples_of_s(1))) is None
+        hearing = at_an_end()
+        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
+            await asyncio.sleep(0.01)
+            assert not asking.done()
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+
+    asyncio.run(scene())
+
+
+def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
+    """Before whoever got it has asked again: meanwhile the model would do something else."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.words(end, early=True, draft=True))
+            await asyncio.sleep(0)
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert hearing.asked is not None
+            assert hearing.wants(1) == "soon"
+            wanted = hearing.take("soon")
+            assert hearing.served_by(wanted)
+            assert (await asking).draft
+            assert hearing.asked is None
+            again = tasks.create_task(hearing.words(end, early=True))
+            await asyncio.sleep(0)
+            hearing.done(wanted, THREE, 0.1)
+            assert not (await again).draft
 
     asyncio.run(scene())
 

@@ -48,10 +48,7 @@ class FakeHearing:
     def dip(self) -> None:
         pass
 
-    def draft(self, speech_end: Samples) -> Words | None:
-        return None
-
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False) -> Words:
+    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         await asyncio.sleep(0.03)
         return self._words
 

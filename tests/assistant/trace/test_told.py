@@ -75,8 +75,8 @@ def frame(number: int, voicing: Voicing) -> Heard:
         Cancelled(AT),
         Cancelled(AT, request_too=True),
         Transcribed(AT, REPLY, words("")),
-        Transcribed(AT, REPLY, words(""), draft=True),
-        Transcribed(AT, REPLY, words(""), "overheard", draft=True),
+        Transcribed(AT, REPLY, replace(words(""), draft=True)),
+        Transcribed(AT, REPLY, replace(words(""), draft=True), "overheard"),
         Transcribed(AT, REPLY, words(""), "overheard"),
         Transcribed(AT, REPLY, words("", rough=True), "called"),
         Partial(AT, words("mhm", rough=True)),
@@ -231,7 +231,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
                     edge = Samples(max(0, at - back * FRAME_SAMPLES))
                     events.append(Heard(Samples(at), Voicing(speaking, edge, sure, fading, stirs, clear)))
             case "words":
-                heard = Transcribed(Samples(at), reply, words, draft=draw(st.booleans()))
+                heard = Transcribed(Samples(at), reply, replace(words, draft=draw(st.booleans())))
                 events = [heard, NotTranscribed(Samples(at), reply, segment)]
                 events = [draw(st.sampled_from(events))]
             case "partial":
