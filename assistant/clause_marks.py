@@ -16,6 +16,8 @@ _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end 
 _LATE_WORDS = 7
 _NEW_CLAUSE_WORDS = 6
 _WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")
+_PLAIN_WORD = re.compile(r"(?:\A|\s)([^\W\d_](?:[^\W\d_]|['’-])+)[.?!]?\Z")
+_PLAIN_WORD_CHARS = 40
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
@@ -81,8 +83,8 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     if unspoken.word_count(at) < unspoken.min_words:
         return passed
     if at + 1 == len(text):
-        wide = char in "，、；："
-        return (Verdict.CLAUSE, at + 1) if wide or unspoken.final else (Verdict.WAIT, at)
+        at_once = char in "，、；：" or unspoken.final or (char == "," and _behind_a_plain_word(unspoken, at))
+        return (Verdict.CLAUSE, at + 1) if at_once else (Verdict.WAIT, at)
     following = text[at + 1]
     if char in "—–":
         joins = not following.isspace() and (char == "–" or (text[at - 1].isdigit() and following.isdigit()))
@@ -91,6 +93,12 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
         return passed
     rest = text[at + 1 : at + 8].lstrip()
     return passed if char in ",:·" and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
+
+
+def _behind_a_plain_word(unspoken: Unspoken, at: int) -> bool:
+    """Not a name, a number, a date or a variable: nothing that follows can make this comma a part of something."""
+    found = _PLAIN_WORD.search(unspoken.text[max(unspoken.start, at - _PLAIN_WORD_CHARS) : at])
+    return found is not None and found.group(1)[0].islower()
 
 
 def _joins(text: str, at: int, rest: str) -> bool:

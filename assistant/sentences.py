@@ -1,7 +1,7 @@
 """Tokens to speakable units: the first one early, at a clause; the later ones at the ends of sentences.
 
 Units are slices of the speakable text in its order, so no word is lost or said twice, wherever the tokens were cut.
-A mark decides as soon as what follows it is known; "?" and "!" decide at once.
+A mark decides as soon as what follows it is known; "?" and "!" decide at once, and so does a comma behind a plain word.
 """
 
 import re

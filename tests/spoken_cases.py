@@ -215,14 +215,14 @@ EARLY: list[tuple[str, int, str]] = [
     ("Sure, here is what I found. The museum opens at nine.", 9, "Sure, here is what I found."),
     ("Sure! The museum opens at nine.", 2, "Sure!"),
     ("Yes. The museum is open.", 3, "Yes."),
-    ("In the morning, the museum is open until noon.", 5, "In the morning,"),
-    ("The museum opens at nine, and it closes at five.", 7, "The museum opens at nine,"),
+    ("In the morning, the museum is open until noon.", 4, "In the morning,"),
+    ("The museum opens at nine, and it closes at five.", 6, "The museum opens at nine,"),
     ("I looked it up for you and it seems that they are open.", 9, "I looked it up for you"),
     ("The shop is closed because it is a holiday today.", 6, "The shop is closed"),
     ("Here's what I found:\n\n- The museum is open", 8, "Here's what I found:"),
     ("Good question! It depends on the weather.", 3, "Good question!"),
-    ("It is 3.5 kilometres from here, so take the bus.", 12, "It is 3.5 kilometres from here,"),
-    ("**Short answer:** yes, it is.", 10, "Short answer: yes,"),
+    ("It is 3.5 kilometres from here, so take the bus.", 11, "It is 3.5 kilometres from here,"),
+    ("**Short answer:** yes, it is.", 9, "Short answer: yes,"),
     ("<think>\nA long thought. More of it.\n</think>\n\nIt is noon. Really.", 23, "It is noon."),
 ]
 

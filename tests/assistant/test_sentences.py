@@ -122,6 +122,29 @@ def test_an_end_mark_decides_at_once() -> None:
     assert sentences.finish() == ()
 
 
+@pytest.mark.parametrize(
+    ("head", "at_once"),
+    [
+        ("It is open in the morning,", True),
+        ("Well, that isn't,", True),
+        ("Das ist ja schön,", True),
+        ("Ask for mother-in-law,", True),
+        ("We are going to,", True),
+        ("It was Mr. Smith,", False),  # Jr.
+        ("It was 1,", False),  # 000
+        ("We meet on Sat.,", False),  # Dec. 5
+        ("Take both x,", False),
+        ("That is model a4,", False),
+        ("It is open,", True),
+        ("Then,", False),  # too few words
+    ],
+)
+def test_a_comma_behind_a_plain_word_decides_at_once(head: str, *, at_once: bool) -> None:
+    """Behind anything else what follows may make it a part of a name, a number or a date."""
+    sentences = Sentences()
+    assert sentences.feed(head) == ((Unit(head, 0, ends_sentence=False),) if at_once else ())
+
+
 def test_the_minimum_of_the_first_clause_is_a_setting() -> None:
     tokens = tokens_of("Sure, here is a longer answer that takes its time to come to an end at last.")
     assert units_of(tokens, first_unit_min_words=1)[0].text == "Sure,"
