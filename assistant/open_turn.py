@@ -149,7 +149,13 @@ class OpenTurn:
         asked_ms = ms_of_samples(at - speech_end)
         settled = asked_ms >= settings.settle_ms or self.forced
         self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
-        return Transcribe(self.attempt.reply, self.segment, speech_end, early=not settled, draft=draft and not settled)
+        return Transcribe(
+            self.attempt.reply,
+            self.segment,
+            speech_end,
+            early=not settled,
+            draft=draft and self.answered and not settled,
+        )
 
     def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
         """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""

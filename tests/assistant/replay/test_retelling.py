@@ -178,7 +178,7 @@ def test_any_conversation_is_decided_again(
     says: list[Says], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
 ) -> None:
     rehearsal = Rehearsal(says, says[-1].end_ms + 2000, (REPLY, "Monday."), turns, vad=UnsureVad(seed))
-    rehearsal.transcriber = Partials(says, words_ms)
+    rehearsal.transcriber = Partials(says, words_ms, draft_lacks=(None, 0, 1)[seed % 3])
     for ms, what in cues:
         rehearsal.at(ms, lambda what=what: getattr(rehearsal.session, what)())  # type: ignore[misc]
     with overheard() as then:
