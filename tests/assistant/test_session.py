@@ -183,6 +183,24 @@ def test_speculation_hides_the_work_behind_the_endpoint() -> None:
     assert rehearsal.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
 
 
+@pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
+def test_a_request_is_begun_with_a_draft(lacks: int, asked: list[str]) -> None:
+    """While the words take 100 ms: the right draft hides them, and behind a wrong one it is as late as without."""
+    latencies = list[float]()
+    for draft_lacks in (None, lacks):
+        turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
+        rehearsal = Rehearsal([TIME], turns=turns)
+        rehearsal.transcriber.delay_ms, rehearsal.transcriber.draft_lacks = 100, draft_lacks
+        performance = rehearsal.perform()
+        (record,) = performance.records
+        assert record.response_latency_ms is not None
+        latencies.append(record.response_latency_ms)
+    assert [messages[-1].content for messages in rehearsal.model.asked] == asked
+    assert [item.text for item in performance.conversation.items if isinstance(item, Said)] == ["what time is it"]
+    without, with_draft = latencies
+    assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
+
+
 def test_nothing_speculative_is_heard_or_remembered_when_the_person_goes_on() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
     rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
