@@ -98,7 +98,7 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
 def _behind_a_plain_word(unspoken: Unspoken, at: int) -> bool:
     """Not a name, a number, a date or a variable: nothing that follows can make this comma a part of something."""
     found = _PLAIN_WORD.search(unspoken.text[max(unspoken.start, at - _PLAIN_WORD_CHARS) : at])
-    return found is not None and found.group(1)[0].islower()
+    return found is not None and found.group(1).islower()
 
 
 def _joins(text: str, at: int, rest: str) -> bool:

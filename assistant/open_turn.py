@@ -55,6 +55,7 @@ class Attempt:
         added: Those of them that are not in the history yet.
         asked_ms: After how much silence its words were asked for.
         settled: Nothing better will come.
+        draft: Nothing has confirmed its words yet: it is never committed with them.
         void: Why its words are none to be answered.
     """
 
@@ -65,6 +66,7 @@ class Attempt:
     unheard: bool = False
     asked_ms: float = 0.0
     settled: bool = False
+    draft: bool = False
     void: Void = ""
 
     @property
@@ -201,6 +203,7 @@ class OpenTurn:
         attempt = self.attempt
         if not words.draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
+        attempt.draft = True
         return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
 
     def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
@@ -223,13 +226,19 @@ class OpenTurn:
         assert attempt is not None, "what is asked for again was asked for before"
         if recheck.void == "noise" and attempt.void == "noise":
             text = attempt.added
-        if unheard or plain_words(text) == plain_words(attempt.added):
+        same = plain_words(text) == plain_words(attempt.added)
+        if attempt.draft and same and not unheard and recheck.void != "noise":
+            # As sure as the words, not as the draft: of less sound a decoder is sometimes sure of what nobody said.
+            attempt.draft, attempt.void, attempt.rough = False, recheck.void, rough or self.earlier_rough
+            return (Drop(recheck.reply, "same words"),)
+        if not attempt.draft and (unheard or same):
             attempt.void = attempt.void if unheard or recheck.void == "noise" else recheck.void
             # One decoder may know the words before the other, which is surer of them, does.
             attempt.rough = (attempt.rough and (rough or unheard)) or self.earlier_rough
             return (Drop(recheck.reply, "same words"),)
         self.attempt = recheck
-        others = self.transcribed(recheck.reply, text, rough=rough, unheard=False, void=recheck.void)
+        self.begun += attempt.draft  # it cost a request of its own
+        others = self.transcribed(recheck.reply, text, rough=rough, unheard=unheard, void=recheck.void)
         return (Drop(attempt.reply, "other words"), *(others or ()))
 
     def nothing(self, at: Samples, why: AbandonReason) -> Effects:

@@ -368,11 +368,12 @@ class Session:
         # To judge a silence takes 2 ms: the recognizer is asked first, and works meanwhile.
         judging = self._tasks.create_task(self._judge(effect), name=f"silence of {effect.reply}")
         words = await self._listening.words(effect)
-        if words is not None and words.draft:
+        draft = words is not None and words.draft
+        if draft:
             judging.cancel()  # if it has not begun: the words are asked for at once, and the silence is judged then
         else:
             await judging  # before its words are
-        self.recorder.transcribed(effect.reply, began_s, self._now_s())
+        self.recorder.transcribed(effect.reply, began_s, self._now_s(), draft=draft)
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
 

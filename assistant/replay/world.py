@@ -284,14 +284,15 @@ class _World:
 
     def _make_up_words(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
         reply, segment, then = effect.reply, effect.segment, self._like(ordinal, draft=effect.draft)
-        at = Samples(max(earliest, self.now + (0 if then is None else then.delay)))
+        at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
         if isinstance(told, NotTranscribed):
             self._later(at, lambda: self._come(NotTranscribed(self.now, reply, segment)))
             return
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
         words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
-        self._make_up_judgement(segment, at, "words", ordinal)
+        if not words.draft:  # by which nothing is judged
+            self._make_up_judgement(segment, at, "words", ordinal)
         void = told.void if isinstance(told, Transcribed) else ""
         self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void)))
 
@@ -323,6 +324,14 @@ class _World:
             return None  # a cough during the answer: nothing of it was ever asked for
         near = [ask for ask in self.recorded.asks_of(self.span.turn) if self._will_do(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
+
+    def _delay(self, ask: Ask, ordinal: int) -> int:
+        """Until its answer; who is not answered with a draft first waits for that, too."""
+        before = (other for other in self.recorded.asks_in(ask.stretch) if other.ordinal == ask.ordinal - 1)
+        draft = next((other for other in before if not self._will_do(other, draft=False)), None)
+        return ask.delay + (
+            draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
+        )
 
     def _will_do(self, ask: Ask, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told

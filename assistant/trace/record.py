@@ -17,8 +17,8 @@ Outcome = Literal[
 ]
 
 EventName = Literal[
-    "attempt", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool", "moment",
-    "duck", "unduck", "interrupt", "unheard", "error",
+    "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
+    "moment", "duck", "unduck", "interrupt", "unheard", "error",
 ]  # fmt: skip
 
 

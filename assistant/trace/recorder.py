@@ -149,12 +149,18 @@ class Recorder:
         trace.event("attempt", now_s, str(asked.reply.attempt))
         # Words that are asked for behind the endpoint were waited for since then: `stt` pays, which comes after this.
         ended_s = trace.endpoint_s
-        until_s = now_s if ended_s is None or ended_s < speech_end_s else min(ended_s, now_s)
+        asked_s = now_s if trace.drafted_s is None else trace.drafted_s
+        until_s = asked_s if ended_s is None or ended_s < speech_end_s else min(ended_s, asked_s)
         trace.span(asked.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
 
-    def transcribed(self, reply: ReplyId, began_s: float, now_s: float) -> None:
-        """The words have come, failed to, or are not wanted any more."""
-        self._trace(reply.turn).span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
+    def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
+        """The words have come, or a draft of them, failed to, or are not wanted any more."""
+        trace = self._trace(reply.turn)
+        began_s = began_s if trace.drafted_s is None else trace.drafted_s
+        trace.span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
+        trace.drafted_s = began_s if draft else None
+        if draft:
+            trace.event("drafted", now_s, f"attempt {reply.attempt}")
 
     def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
         """The attempt was abandoned before its commit."""

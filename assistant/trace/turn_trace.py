@@ -172,6 +172,7 @@ class TurnTrace:
     rough: bool = False
     attempts: int = 0
     again: Span | None = None  # asking for the words again, which confirmed them
+    drafted_s: float | None = None  # since when the words behind a draft have been waited for
     hearings: list[HearingTrace] = field(default_factory=list)
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
@@ -190,6 +191,7 @@ class TurnTrace:
     def drop(self, attempt: int, *, confirmed: bool = False) -> None:
         """The attempt was abandoned; its spans stay, marked. `confirmed`: it only asked for the words again."""
         self._dropped.add(attempt)
+        self.drafted_s = None
         self.again = self._spans.get(attempt, {}).get("stt") if confirmed else None
 
     def event(self, name: EventName, at_s: float, detail: str = "") -> None:

@@ -24,7 +24,7 @@ WORK_STAGES = MODEL_STAGES | {"stt", "queue", "tts"}
 _WORK_PLACES = tuple(place for place, stage in enumerate(STAGES) if stage in WORK_STAGES)
 _NO_TIME = {"ms": 0.0}
 _every_stage = itemgetter(*STAGES)
-_COUNTED = frozenset(("attempt", "commit", "dropped", "retracted", "interrupt", "tried"))
+_COUNTED = frozenset(("attempt", "drafted", "commit", "dropped", "retracted", "interrupt", "tried"))
 
 _TRIED = re.compile(r"attempt \d+: (.+): ([a-z]+), ([a-z ]+) after (\d+) ms(?:, (\d+) tokens in vain)?")
 
@@ -44,7 +44,7 @@ class TurnFacts(NamedTuple):
         confirmed: Attempts that only asked for the words again, and got the same.
         wasted_answers: Dropped attempts for which an answer was begun, by a model or by the skills.
         wasted_model_ms: How long was worked on those, until their first sentence or until they were dropped.
-        words_ms: From asking for the words of the heard attempt to having them.
+        words_ms: From asking for the words of the heard attempt to having them; None: a draft of them would do.
         speech_ms: How long the person spoke, pauses included.
         model_ms: From asking the model to its first token, network and queue included.
         voice_ms: From the first sentence to its first sound.
@@ -112,6 +112,7 @@ class _Events(NamedTuple):
     interrupt_ms: float | None  # by a voice
     tries: tuple[Try, ...]
     last_ms: float
+    drafted: bool  # the attempt that was heard was begun with a draft
 
 
 class _Work(NamedTuple):
@@ -154,7 +155,7 @@ def facts_of(record: Record) -> TurnFacts:
         confirmed=events.confirmed,
         wasted_answers=work.wasted_answers,
         wasted_model_ms=work.wasted_model_ms,
-        words_ms=work.words_ms,
+        words_ms=None if events.drafted else work.words_ms,
         speech_ms=None if began_ms is None or ended_ms is None else ended_ms - began_ms,
         model_ms=work.model_ms,
         voice_ms=work.voice_ms,
@@ -188,6 +189,7 @@ def _events(record: Record) -> _Events:
     asked_ms: dict[int, float] = {}
     tries: list[Try] = []
     last_ms = 0.0
+    drafted: set[int] = set()
     for event in record["events"]:
         name, at_ms = event["name"], event["at_ms"]
         if at_ms > last_ms:  # noqa: PLR1730 - a call of max, eleven times a turn, is felt over a million turns
@@ -197,6 +199,8 @@ def _events(record: Record) -> _Events:
         match name:
             case "attempt":
                 asked_ms[int(event["detail"])] = at_ms
+            case "drafted":
+                drafted.add(attempt_of(event["detail"]))
             case "commit":
                 heard, given = attempt_of(event["detail"]), given + 1
             case "dropped" if event["detail"].endswith(": same words"):
@@ -209,8 +213,8 @@ def _events(record: Record) -> _Events:
                 interrupt_ms = at_ms
             case "tried":
                 tries += [tried] if (tried := try_of(event["detail"])) is not None else []
-    asked = asked_ms.get(heard)
-    return _Events(heard, asked, given, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms)
+    asked, draft = asked_ms.get(heard), heard in drafted
+    return _Events(heard, asked, given, dropped, confirmed, retracted, interrupt_ms, tuple(tries), last_ms, draft)
 
 
 def attempt_of(detail: str) -> int:

@@ -52,14 +52,14 @@ _MARGIN_SAMPLES = samples_of_ms(40)
 class _Waiting:
     """Somebody who waits for the words up to `need`; a decode up to `enough` lacks no speech. `early`: asks again.
 
-    `draft`: a decode up to there will do for a draft; None: none will.
+    `draft_from`: a decode up to there will do for a draft; None: none will.
     """
 
     ticket: int
     need: int
     enough: int
     early: bool
-    draft: int | None
+    draft_from: int | None
     answer: asyncio.Future[Words]
 
     @property
@@ -89,6 +89,7 @@ class WhisperHearing:
         self._open = True
         self._failure: SttError | None = None
         self._waiting: list[_Waiting] = []
+        self._place: int | None = None  # in the queue, of who got a draft
         self._chunks: list[Pcm] = []  # the sound from `_window` to `_fed`
         self._window = 0
         self._fed = 0
@@ -114,6 +115,8 @@ class WhisperHearing:
         if self._fed + len(pcm) - self._window > samples_of_s(LANE_S):
             self.fail(SttError(f"faster-whisper is {LANE_S:g} s behind: use a smaller model or more threads"))
             self._check()
+        if not self._waiting:
+            self._place = None  # whoever got a draft does not want the words any more
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
         self._quiet.feed(pcm)
@@ -133,8 +136,10 @@ class WhisperHearing:
             if early:
                 self._sure = min(end + _MARGIN_SAMPLES, self._fed)
             enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._sure))
+        # Who got a draft asks again at once, and has waited since then.
+        ticket, self._place = self._place or self._desk.ticket(), None
         waiting = _Waiting(
-            self._desk.ticket(),
+            ticket,
             self._fed,
             max(enough, self._fed - _LACKING_SAMPLES),
             early,
@@ -277,12 +282,13 @@ class WhisperHearing:
                 until, decoded = found
                 words = self._words(until, decoded.text, rough=False)
                 waiting.answer.set_result(replace(words, draft=True))
+                self._place = waiting.ticket
 
     def _draft(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
-        if waiting.draft is None or self._latest is None or self._settled_rough:
+        if waiting.draft_from is None or self._latest is None or self._settled_rough:
             return None
         until, decoded = self._latest
-        return self._latest if until >= waiting.draft and decoded.text and not decoded.doubt else None
+        return self._latest if until >= waiting.draft_from and decoded.text and not decoded.doubt else None
 
     def _serving(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
         found = (self._latest, self._spoilt if waiting.early else None)

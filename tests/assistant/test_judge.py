@@ -217,6 +217,18 @@ def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> No
     assert order == ["asked", "judged", "judged with words"]
 
 
+def test_a_silence_is_judged_once_and_not_by_a_draft() -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    order: list[str] = []
+    ears = Slow(says, delay_ms=40.0, order=order, draft_lacks=1)
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
+    run_virtual(
+        Hold(ScriptedMicrophone(says, 5800), engines_with(Noting(order), ears), turns, keep_words=False).perform()
+    )
+    # The draft, which is there at once, and the words behind it.
+    assert order[:4] == ["asked", "asked", "judged", "judged with words"]
+
+
 @dataclass
 class Reading:
     """Keeps the evidence that it is asked with."""

@@ -131,6 +131,7 @@ def test_an_end_mark_decides_at_once() -> None:
         ("Ask for mother-in-law,", True),
         ("We are going to,", True),
         ("It was Mr. Smith,", False),  # Jr.
+        ("It belongs to eBay,", False),  # Inc.
         ("It was 1,", False),  # 000
         ("We meet on Sat.,", False),  # Dec. 5
         ("Take both x,", False),

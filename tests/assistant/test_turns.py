@@ -54,6 +54,7 @@ from assistant.turn_events import (
     WordsWanted,
 )
 from assistant.turn_settings import TurnSettings
+from assistant.turn_words import plain_words
 from assistant.turns import Turns
 from audio.frame import Frame
 from audio.stt import SegmentId, Words
@@ -1189,7 +1190,7 @@ def test_where_the_client_asks_for_answers_it_asks_for_the_rest_of_one() -> None
     scene.tell(Playing(at(0), FIRST, 3, audible=True))
     scene.transcribed(cut_by_voice(scene), "")
     scene.silence(2000)
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
     assert not went_on(scene)
 
 
@@ -1537,6 +1538,51 @@ def test_a_draft_is_no_answer_even_where_the_turn_is_over() -> None:
     )
 
 
+def answered_with(scene: Scene, answer: Callable[[Transcribe], Event]) -> list[Commit]:
+    """The silence goes on, and whatever is asked is answered so."""
+    told = list[Effect]()
+    for _ in range(40):
+        told += scene.silence(20)
+        told += [more for effect in told if isinstance(effect, Transcribe) for more in scene.tell(answer(effect))]
+        told = [effect for effect in told if not isinstance(effect, Transcribe)]
+    return [effect for effect in told if isinstance(effect, Commit)]
+
+
+def test_behind_a_draft_words_that_are_lost_are_lost() -> None:
+    """It may lack a word: nobody is answered to half a sentence."""
+    scene = Scene(SLOW_TO_SETTLE)
+    drafted(scene, "set a timer for twenty")
+    again = ReplyId(1, 2)
+    assert scene.tell(NotTranscribed(at(scene.now_ms), again, SegmentId(0))) == (
+        Drop(FIRST, "other words"),
+        Prepare(again, "", "", unheard=True),
+    )
+    commits = answered_with(scene, lambda asked: NotTranscribed(at(scene.now_ms), asked.reply, SegmentId(0)))
+    assert commits == [Commit(again, "", "", at(800))]
+
+
+def test_words_are_as_sure_as_what_confirms_the_draft() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    drafted(scene, "turn it on")
+    again = ReplyId(1, 2)
+    guess = replace(words("Turn it on."), rough=True)
+    assert scene.tell(Transcribed(at(scene.now_ms), again, guess)) == (Drop(again, "same words"),)
+    commits = answered_with(scene, lambda asked: Transcribed(at(scene.now_ms), asked.reply, guess))
+    assert commits == [Commit(FIRST, "turn it on", "turn it on", at(800), rough=True)]
+
+
+def test_a_sure_draft_of_noise_is_no_answer() -> None:
+    """Of less sound a decoder is sometimes sure of what nobody said."""
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.babble(800, 0.6)
+    scene.fading(40)
+    scene.tell(Transcribed(at(scene.now_ms), FIRST, replace(words("thank you"), draft=True)))
+    guess = replace(words("Thank you."), rough=True)
+    assert scene.tell(Transcribed(at(scene.now_ms), ReplyId(1, 2), guess)) == (Drop(FIRST, "other words"),)
+    assert answered_with(scene, lambda asked: Transcribed(at(scene.now_ms), asked.reply, guess)) == []
+    assert scene.floor() is Floor.IDLE
+
+
 def test_a_draft_that_comes_after_its_attempt_was_dropped_asks_for_nothing() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     scene.voice(800)
@@ -1686,7 +1732,7 @@ def test_without_turn_detection_silence_ends_nothing() -> None:
         TakeDown(1, "hello", "hello", at(500)),
         CloseSegment(SegmentId(0), 1),
     )
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 def test_speech_that_is_cut_in_two_is_two_turns() -> None:
@@ -1722,7 +1768,7 @@ def test_the_end_of_what_was_submitted_is_no_turn() -> None:
     scene.voice(240)
     scene.silence(500)
     assert scene.effects == []
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 MANUAL = TurnSettings(manual=True, by_client=True)
@@ -2276,7 +2322,7 @@ def test_a_client_cancels_a_reply() -> None:
     assert scene.tell(Cancelled(at(0))) == ()
     reply = scene.replying(words_heard=3, audible=True)
     assert scene.tell(Cancelled(at(scene.now_ms))) == (Interrupt(reply, "client"),)
-    assert scene.turns.floor is Floor.IDLE
+    assert scene.floor() is Floor.IDLE
 
 
 # ---- any order of events ------------------------------------------------------------------------------------
@@ -2306,6 +2352,7 @@ class World:
     held: ReplyId | None = None
     heard: set[ReplyId] = field(default_factory=set)
     reconsidered: int = 0
+    confirmed: set[tuple[int, str]] = field(default_factory=set)  # turn, plain words that were no draft
 
     def later(self, ms: float, event: Callable[[], Event | None]) -> None:
         heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
@@ -2373,6 +2420,8 @@ class World:
             case Commit():
                 assert self.live[effect.reply] == "prepared", "spoke without a prepared reply"
                 assert "committed" not in self.live.values(), "answered twice"
+                said = effect.reply.turn, plain_words(effect.added)
+                assert not effect.added or said in self.confirmed, "answered a draft"
                 self.live[effect.reply] = "committed"
                 self.play(effect.reply)
             case Drop():
@@ -2425,6 +2474,8 @@ class World:
             draft = asked.draft and bool(text) and delay_ms % 3 == 0
 
             def come() -> Event:
+                if not draft:
+                    self.confirmed.add((asked.reply.turn, plain_words(text)))
                 return Transcribed(self.now, asked.reply, Words(asked.segment, self.now, text, draft=draft), void)
 
             self.later(delay_ms, come)

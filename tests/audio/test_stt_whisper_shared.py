@@ -814,6 +814,35 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
     asyncio.run(scene())
 
 
+def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        desk, end = hearing._desk, Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.words(end, early=True, draft=True))
+            await asyncio.sleep(0)
+            place = hearing.asked
+            behind = desk.ticket()
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert (await asking).draft
+            again = tasks.create_task(hearing.words(end, early=True))
+            await asyncio.sleep(0)
+            assert hearing.asked == place
+            assert place is not None
+            assert place < behind
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            await again
+            hearing.feed(loud(0.3))
+            later = tasks.create_task(hearing.words(early=True))
+            await asyncio.sleep(0)
+            assert hearing.asked is not None
+            assert hearing.asked > behind
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            await later
+
+    asyncio.run(scene())
+
+
 SPOILT = Decoded("word word", "repetition", "en", language_sure=False, spoilt=True)
 
 

@@ -76,7 +76,7 @@ def test_an_answer_that_is_asked_for_behind_the_endpoint_was_begun_so_long_after
     assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
 
 
-@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2750, 1), (3600, 0)])
+@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)])
 def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut_ins: int) -> None:
     says = [TIME, Says(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
