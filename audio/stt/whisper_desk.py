@@ -137,6 +137,11 @@ class WhisperDesk:
 
     # What segments call
 
+    @property
+    def crowded(self) -> bool:
+        """Whether somebody else speaks, too."""
+        return sum(not customer.over for customer in self._customers) > 1
+
     def enter(self, customer: Customer) -> None:
         """Serve this one too, until it is over. Raises SttError where there is no model, nor one coming."""
         if self._closed is not None:

@@ -285,8 +285,8 @@ class WhisperHearing:
                 self._place = waiting.ticket
 
     def _draft(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
-        if waiting.draft_from is None or self._latest is None or self._settled_rough:
-            return None
+        if waiting.draft_from is None or self._latest is None or self._settled_rough or self._desk.crowded:
+            return None  # in a crowd a wrong one takes the processor from somebody else's words
         until, decoded = self._latest
         return self._latest if until >= waiting.draft_from and decoded.text and not decoded.doubt else None
 

@@ -814,6 +814,26 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
     asyncio.run(scene())
 
 
+def test_in_a_crowd_there_are_no_drafts() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        other = WhisperHearing(hearing._desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        other.feed(loud(1))
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.words(end, early=True, draft=True))
+            await asyncio.sleep(0.01)
+            assert not asking.done()
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            assert not (await asking).draft
+        other.cancel()
+        hearing.feed(loud(0.1))
+        assert (await hearing.words(Samples(samples_of_s(1.2)), early=True, draft=True)).draft
+
+    asyncio.run(scene())
+
+
 def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
     async def scene() -> None:
         hearing = at_an_end()
