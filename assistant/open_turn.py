@@ -167,6 +167,14 @@ class OpenTurn:
             return ()
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
+    def settle(self, at: Samples, settings: TurnSettings) -> Effects:
+        """Words have come: where they should have settled meanwhile they are asked for again without waiting for a
+        frame, which is up to 20 ms away."""
+        attempt = self.attempt
+        if attempt is None or not attempt.ready or self.recheck is not None:
+            return ()
+        return () if ms_of_samples(at - self.speech_end) < settings.settle_ms else self.confirm(at)
+
     def confirm(self, at: Samples) -> Effects:
         """The turn is over, and its words were asked for before they had settled: they are asked for once more."""
         attempt = self.attempt

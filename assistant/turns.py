@@ -292,7 +292,9 @@ class Turns:
         effects = None if turn is None else turn.told(event, doubted=self._by_silence and turn.answered)
         if turn is None or effects is None:
             return ()
-        return effects + (self._state.commit_if_ready(turn, event.at) if turn.endpoint is not None else ())
+        if turn.endpoint is not None:
+            return effects + self._state.commit_if_ready(turn, event.at)
+        return effects + turn.settle(event.at, self.settings)
 
     def _partial(self, event: Partial) -> Effects:
         at, words, called = event.at, event.words, event.called

@@ -1460,7 +1460,33 @@ def test_an_attempt_begins_before_the_detector_is_sure() -> None:
     scene = Scene(EARLY)
     scene.voice(800)
     assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800), early=True, draft=True),)
-    assert scene.transcribed(FIRST, "hello") == (Prepare(FIRST, "hello", "hello"),)
+    assert scene.transcribed(FIRST, "hello")[0] == Prepare(FIRST, "hello", "hello")
+
+
+def test_words_that_come_when_they_have_settled_are_asked_for_again_at_once() -> None:
+    scene = Scene(EARLY)
+    scene.voice(800)
+    scene.fading(40)
+    scene.silence(40)
+    again = ReplyId(1, 2)
+    assert scene.transcribed(FIRST, "turn on the") == (
+        Prepare(FIRST, "turn on the", "turn on the"),
+        Transcribe(again, SegmentId(0), at(800)),
+    )
+    assert scene.silence(60) == (), "they are on their way"
+    assert scene.transcribed(again, "turn on the lamp")[1] == Prepare(again, "turn on the lamp", "turn on the lamp")
+    assert scene.silence(60) == (), "nothing better will come"
+
+
+def test_words_that_confirm_a_draft_too_late_are_asked_for_again_at_once() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    drafted(scene, "turn on the lamp")
+    scene.silence(140)
+    again, settled = ReplyId(1, 2), ReplyId(1, 3)
+    assert scene.transcribed(again, "turn on the lamp") == (
+        Drop(again, "same words"),
+        Transcribe(settled, SegmentId(0), at(800)),
+    )
 
 
 def test_a_dip_in_the_voice_drops_it_again() -> None:
