@@ -1,5 +1,8 @@
 """Gathers what tells an end of turn from a pause, and has it estimated: at a silence, and with every news in it.
 
+Turn taking decides at frames, so news is read with the next one: what is begun upon the same news, a decode or the
+request of an answer, is waited for and goes first.
+
 frame ─▶ prosody ─┐
 words ────────────┼─▶ estimate ─▶ turn taking: how long this silence is waited for
 Smart Turn ───────┘
@@ -53,7 +56,10 @@ class _Silence:
     segment: SegmentId
     end: Samples
     evidence: Evidence
+    dated: bool = False  # the sound before its end has been looked at
+    news: bool = True  # since it was judged last
     listened: bool = False  # Smart Turn was asked: once for a silence
+    unread: tuple[str, Closure | None] | None = None  # the latest words, and what is expected behind them
 
 
 @dataclass(slots=True)
@@ -107,6 +113,8 @@ class Judge:
                 self._habits = self._habits.with_pause(ms_of_samples(voicing.edge - self._silent_since))
                 self._silent_since = None
         if self._silence is not None:
+            if self._silence.news:
+                self._estimate(self._silence, self._onset)
             self._have_it_heard(self._silence)
 
     def began(self, onset: Samples) -> None:
@@ -138,26 +146,18 @@ class Judge:
         """A silence began at `end`, or is dated anew; more will be known in a moment."""
         if self._onset is None:
             return
-        prosody = prosody_at(self._track, self._onset, end)
-        known = self._silence
-        if known is not None and known.segment == segment:
-            known.end, known.evidence = end, replace(known.evidence, prosody=prosody)
-            self._estimate(known)
+        if self._silence is not None and self._silence.segment == segment:
+            self._silence.end, self._silence.dated, self._silence.news = end, False, True
             return
-        evidence = Evidence(0.0, prosody, habits=self._habits, expected=expected_answer(self._assistant_said))
+        evidence = Evidence(0.0, habits=self._habits, expected=expected_answer(self._assistant_said))
         self._silence = _Silence(segment, end, evidence)
-        self._estimate(self._silence)
         self._have_it_heard(self._silence)
 
     def words(self, segment: SegmentId, text: str, closure: Closure | None = None) -> None:
         """The words of the whole turn, as the recognizer has them in this silence, and what it expects behind them."""
         silence = self._silence
-        if silence is None or silence.segment != segment:
-            return
-        known = self.understands(text)
-        said, expected = (text, closure) if self.reads else (None, None)
-        silence.evidence = replace(silence.evidence, text=said, closure=expected, known_sentence=known)
-        self._estimate(silence)
+        if silence is not None and silence.segment == segment:
+            silence.unread, silence.news = (text, closure), True
 
     def _have_it_heard(self, silence: _Silence) -> None:
         if self.listener is None or self._onset is None or silence.listened:
@@ -180,10 +180,19 @@ class Judge:
             self.complain(f"turn ends are judged by sound and words only from here on: {reason_of(error)}")
             return
         if self._silence is silence:
-            silence.evidence = replace(silence.evidence, smart=probability)
-            self._estimate(silence)
+            silence.evidence, silence.news = replace(silence.evidence, smart=probability), True
 
-    def _estimate(self, silence: _Silence) -> None:
+    def _estimate(self, silence: _Silence, onset: Samples) -> None:
+        silence.news = False
+        if not silence.dated:
+            silence.dated = True
+            prosody = prosody_at(self._track, onset, silence.end)
+            silence.evidence = replace(silence.evidence, prosody=prosody)
+        if silence.unread is not None:
+            (text, closure), silence.unread = silence.unread, None
+            known = self.understands(text)
+            said, expected = (text, closure) if self.reads else (None, None)
+            silence.evidence = replace(silence.evidence, text=said, closure=expected, known_sentence=known)
         lasted_ms = ms_of_samples(self._at - silence.end)
         self.told(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))
 
@@ -199,3 +208,4 @@ def judge_once(estimator: TurnEndEstimator) -> None:
         judge.hear(frame, Voicing(True, Samples(0), 1.0))
     judge.silence(segment, Samples(speech))
     judge.words(segment, "what time is it")
+    judge.hear(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), Voicing(False, Samples(speech), 0.0))

@@ -365,20 +365,12 @@ class Session:
 
     async def _ask(self, effect: Transcribe, onset: Samples) -> None:
         began_s = self._now_s()
-        # To judge a silence takes 2 ms: the recognizer is asked first, and works meanwhile.
-        judging = self._tasks.create_task(self._judge(effect), name=f"silence of {effect.reply}")
+        self._listening.silence(effect)
         words = await self._listening.words(effect)
         draft = words is not None and words.draft
-        if draft:
-            judging.cancel()  # if it has not begun: the words are asked for at once, and the silence is judged then
-        else:
-            await judging  # before its words are
         self.recorder.transcribed(effect.reply, began_s, self._now_s(), draft=draft)
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
-
-    async def _judge(self, effect: Transcribe) -> None:
-        self._listening.silence(effect)
 
     # ---- it is answered ----
 

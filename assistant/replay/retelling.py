@@ -136,6 +136,17 @@ class Recorded:
         """How one silence was judged."""
         return [self.judgements[place] for place in self._judged_in.get(stretch, ())]
 
+    def news_in(self, stretch: Samples) -> tuple[Source, int]:
+        """What came last in a silence since it was judged: an asking or its words, and the ordinal of that asking."""
+        news: list[tuple[int, Source, int]] = [(max(self._judged_in.get(stretch, ()), default=-1), "listener", 0)]
+        for place in self._asked_in.get(stretch, ()):
+            ask = self.asks[place]
+            news.append((place, "asked", ask.ordinal))
+            told = None if ask.answer is None else self.steps[ask.answer].told
+            if ask.answer is not None and not (isinstance(told, Transcribed) and told.words.draft):
+                news.append((ask.answer, "words", ask.ordinal))
+        return max(news)[1:]
+
     def ask(self, place: int, reply: ReplyId, ask: Ask) -> None:
         """Words were asked for."""
         self.asks[place], self.replies[reply] = ask, place
@@ -220,11 +231,20 @@ def _judgement(found: Recorded, place: int, item: Judged, stretch: Samples) -> J
     source: Source = "listener"
     ordinal = 0
     following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
-    if place - 1 in found.asks:
+    if isinstance(following, Heard) and following.at == item.at:
+        source, ordinal = found.news_in(stretch)
+    # In older traces a silence was judged as soon as it was asked about, and again as soon as its words came.
+    elif place - 1 in found.asks:
         source, ordinal = "asked", found.asks[place - 1].ordinal
     elif isinstance(following, Transcribed) and following.at == item.at and following.reply in found.replies:
         source, ordinal = "words", found.asks[found.replies[following.reply]].ordinal
     return Judgement(stretch, source, ordinal, item.estimate, Samples(item.at - first))
+
+
+def _answered_last(asks: Iterable[Ask]) -> int:
+    """The ordinal of the asking whose answer came last."""
+    answered = ((ask.answer, ask.ordinal) for ask in asks if ask.answer is not None)
+    return max(answered, default=(0, 0))[1]
 
 
 def _at(item: Told) -> Samples:

@@ -246,7 +246,8 @@ class _World:
     def _endpoint(self) -> None:
         if self.place < self.span.next:
             self.course.endpoints.append((self.now, self.place))
-            if self.turns.settings.patience is not None and not self.recorded.judged_in(self.stretch):
+            silent = self.now > self.stretch  # and not ended by its length in the midst of voice
+            if silent and self.turns.settings.patience is not None and not self.recorded.judged_in(self.stretch):
                 self.course.assumed.add("fixed silence")
 
     def _ask(self, effect: Transcribe) -> None:
