@@ -168,8 +168,10 @@ class OpenTurn:
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
     def settle(self, at: Samples, settings: TurnSettings) -> Effects:
-        """Words have come: where they should have settled meanwhile they are asked for again without waiting for a
-        frame, which is up to 20 ms away."""
+        """Words have come: where they have had time to settle they are asked for again at once.
+
+        The next frame, with which that would be done else, is up to 20 ms away.
+        """
         attempt = self.attempt
         if attempt is None or not attempt.ready or self.recheck is not None:
             return ()

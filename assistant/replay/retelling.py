@@ -241,12 +241,6 @@ def _judgement(found: Recorded, place: int, item: Judged, stretch: Samples) -> J
     return Judgement(stretch, source, ordinal, item.estimate, Samples(item.at - first))
 
 
-def _answered_last(asks: Iterable[Ask]) -> int:
-    """The ordinal of the asking whose answer came last."""
-    answered = ((ask.answer, ask.ordinal) for ask in asks if ask.answer is not None)
-    return max(answered, default=(0, 0))[1]
-
-
 def _at(item: Told) -> Samples:
     assert not isinstance(item, TurnSettings), "settings decide nothing"
     return item.at
