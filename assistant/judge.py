@@ -56,7 +56,6 @@ class _Silence:
     segment: SegmentId
     end: Samples
     evidence: Evidence
-    dated: bool = False  # the sound before its end has been looked at
     news: bool = True  # since it was judged last
     listened: bool = False  # Smart Turn was asked: once for a silence
     unread: tuple[str, Closure | None] | None = None  # the latest words, and what is expected behind them
@@ -147,7 +146,8 @@ class Judge:
         if self._onset is None:
             return
         if self._silence is not None and self._silence.segment == segment:
-            self._silence.end, self._silence.dated, self._silence.news = end, False, True
+            self._silence.end, self._silence.news = end, True
+            self._silence.evidence = replace(self._silence.evidence, prosody=None)
             return
         evidence = Evidence(0.0, habits=self._habits, expected=expected_answer(self._assistant_said))
         self._silence = _Silence(segment, end, evidence)
@@ -184,8 +184,7 @@ class Judge:
 
     def _estimate(self, silence: _Silence, onset: Samples) -> None:
         silence.news = False
-        if not silence.dated:
-            silence.dated = True
+        if silence.evidence.prosody is None:
             prosody = prosody_at(self._track, onset, silence.end)
             silence.evidence = replace(silence.evidence, prosody=prosody)
         if silence.unread is not None:

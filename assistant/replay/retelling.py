@@ -145,7 +145,7 @@ class Recorded:
             told = None if ask.answer is None else self.steps[ask.answer].told
             if ask.answer is not None and not (isinstance(told, Transcribed) and told.words.draft):
                 news.append((ask.answer, "words", ask.ordinal))
-        return max(news)[1:]
+        return max(news)[1:]  # where words begin the next asking, "words"
 
     def ask(self, place: int, reply: ReplyId, ask: Ask) -> None:
         """Words were asked for."""

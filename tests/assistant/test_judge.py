@@ -36,7 +36,6 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import Voicing
 
 FIXED_400 = TurnSettings(speculate_after_ms=100, patience=Patience(400, 400, 400, 0.0))
-UNPREPARED = TurnSettings(patience=Patience(400, 400, 400, 0.0))
 """The answer is begun at the end, so that there is time to go on before it is heard."""
 
 

@@ -1460,7 +1460,10 @@ def test_an_attempt_begins_before_the_detector_is_sure() -> None:
     scene = Scene(EARLY)
     scene.voice(800)
     assert scene.fading(60) == (Transcribe(FIRST, SegmentId(0), at(800), early=True, draft=True),)
-    assert scene.transcribed(FIRST, "hello")[0] == Prepare(FIRST, "hello", "hello")
+    assert scene.transcribed(FIRST, "hello") == (
+        Prepare(FIRST, "hello", "hello"),
+        Transcribe(ReplyId(1, 2), SegmentId(0), at(800)),
+    )
 
 
 def test_words_that_come_when_they_have_settled_are_asked_for_again_at_once() -> None:
@@ -1474,7 +1477,10 @@ def test_words_that_come_when_they_have_settled_are_asked_for_again_at_once() ->
         Transcribe(again, SegmentId(0), at(800)),
     )
     assert scene.silence(60) == (), "they are on their way"
-    assert scene.transcribed(again, "turn on the lamp")[1] == Prepare(again, "turn on the lamp", "turn on the lamp")
+    assert scene.transcribed(again, "turn on the lamp") == (
+        Drop(FIRST, "other words"),
+        Prepare(again, "turn on the lamp", "turn on the lamp"),
+    )
     assert scene.silence(60) == (), "nothing better will come"
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -29,14 +29,14 @@ from assistant.engines import Engines
 from assistant.replay.retelling import DECISIONS, Step, decided, events_of, recorded
 from assistant.replay.turns import conversation_of
 from assistant.trace.record import TurnRecord
-from assistant.trace.told import told_of
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
-from assistant.turn_events import Commit, Effect, Event, Prepare, TakeDown
+from assistant.trace.told import Told, told_of
+from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end
+from assistant.turn_events import Commit, Effect, Event, Judged, Prepare, TakeDown, Transcribed
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.frame import Frame
 from audio.stt import SegmentId, Words
-from audio.units import Pcm, Samples, samples_of_ms
+from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
 from audio.vad import Voicing
 
 REPLY = "It is ten o'clock and all is well in town, and in the country, too."
@@ -254,3 +254,32 @@ def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
     sources = [judgement.source for judgement in found.judged_in(stretch)]
     assert sources.count("listener") == 1
     assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
+
+
+def as_judged_before(told: Iterable[Told]) -> list[Told]:
+    """The same where a silence is judged as soon as it is asked about, and as soon as its words have come."""
+    found = recorded(told)
+    old: list[Told] = []
+    for place, (item, _) in enumerate(found.steps):
+        if isinstance(item, Judged):
+            if found.judgements[place].source == "listener":
+                old.append(replace(item, at=Samples(item.at - FRAME_SAMPLES)))
+            continue
+        if isinstance(item, Transcribed):
+            old.append(Judged(item.at, SegmentId(0), Estimate(0.5, 0.0, 650.0, "")))
+        old.append(item)
+        if place in found.asks:
+            old.append(Judged(found.asks[place].at, SegmentId(0), Estimate(0.5, 0.0, 650.0, "")))
+    return old
+
+
+def test_an_older_trace_in_which_silences_were_judged_at_once_is_read_alike() -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    performance = run_virtual(
+        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
+    )
+    told = as_judged_before(told_of([entry for record in performance.records for entry in record.told]))
+    found = recorded(told)
+    (stretch,) = {ask.stretch for ask in found.asks.values()}
+    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    assert sorted(sources) == ["asked"] * 3 + ["listener"] + ["words"] * 3
