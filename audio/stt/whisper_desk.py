@@ -16,7 +16,10 @@ the end; the sound has become too long to keep; it is less surely speech than be
 speaks."""
 
 EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
-"""Those that are broken off for words that are waited for."""
+"""Those of a voice that goes on, as far as anybody knows."""
+
+GIVING_WAY: frozenset[Kind] = EARLY | {"pause"}
+"""Those that are broken off for words that are waited for, unless they will do for them."""
 
 AWAITED: frozenset[Kind] = frozenset({"final", "soon"})
 """Those that somebody waits for now."""
@@ -204,17 +207,17 @@ class WhisperDesk:
         return customer, kind
 
     def _make_way(self, crew: Crew) -> None:
-        """What runs early is broken off, where it can be, for words that are or soon will be waited for.
+        """What runs in vain is broken off, where it can be, for words that are or soon will be waited for.
 
         For a later dip its own segment's is, too: that is likelier to be the end.
         """
-        early = [running for running in self._running if running.decode.kind in EARLY and not _serves(running)]
+        vain = [running for running in self._running if running.decode.kind in GIVING_WAY and not _serves(running)]
         for customer in self._customers:
             own = [running for running in self._running if running.customer is customer]
-            if not all(running in early for running in own):
+            if not all(running in vain for running in own):
                 continue
             kind = customer.wants(self._crowd(crew))
-            for running in (own or early) if kind in {*AWAITED, "pause"} else own if kind == "dip" else ():
+            for running in (own or vain) if kind in {*AWAITED, "pause"} else own if kind == "dip" else ():
                 running.unwanted.set()
 
     def _crowd(self, crew: Crew) -> float:
@@ -222,7 +225,7 @@ class WhisperDesk:
 
     def _may_begin(self, crew: Crew, customer: Customer, kind: Kind) -> bool:
         own = [running for running in self._running if running.customer is customer]
-        if any(kind not in AWAITED or running.decode.kind not in EARLY or _serves(running) for running in own):
+        if any(kind not in AWAITED or running.decode.kind not in GIVING_WAY or _serves(running) for running in own):
             return False
         # One worker of several stays free for those who wait.
         urgent = kind == "pause" or customer.asked is not None

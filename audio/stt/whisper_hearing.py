@@ -130,12 +130,13 @@ class WhisperHearing:
     async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
-        enough = self._fed - self._quiet.samples
+        enough, before = self._fed - self._quiet.samples, self._sure
         if speech_end is not None:
             end = speech_end - self.segment
             if early:
                 self._sure = min(end + _MARGIN_SAMPLES, self._fed)
             enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._sure))
+        sure = self._sure
         # Who got a draft asks again at once, and has waited since then.
         ticket, self._place = self._place or self._desk.ticket(), None
         waiting = _Waiting(
@@ -151,6 +152,10 @@ class WhisperHearing:
         self._desk.serve()
         try:
             return await waiting.answer
+        except asyncio.CancelledError:
+            if self._sure == sure:
+                self._sure = before  # the voice went on: nobody will ask again for the words up to there
+            raise
         finally:
             self._waiting = [other for other in self._waiting if other is not waiting]
 

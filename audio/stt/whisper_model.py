@@ -166,13 +166,13 @@ class LoadedWhisper:
     def decode(
         self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
     ) -> Decoded | None:
-        """The words of the sound, 30 s at most; None where it was not wanted any more when half of it was done.
+        """The words of the sound, 30 s at most; None where they were not wanted any more in the midst of it.
 
         Args:
             pcm: Shape (n,), 16 kHz.
             language: Of the words; None to detect it.
             retry: Whether a decode that a short window may have spoilt is done again in the full one.
-            wanted: Asked between encoder and decoder, the one place where a decode can be broken off.
+            wanted: Asked where a decode can be broken off: between encoder and decoder, and before it is done again.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
@@ -184,6 +184,8 @@ class LoadedWhisper:
         reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
         spoilt = short and window_may_be_why(reason)
         if retry and spoilt:
+            if not wanted():
+                return None
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._once(self.encode(features, frames), language, len(pcm))
             if not doubt(second) or second.log_probability > evidence.log_probability:

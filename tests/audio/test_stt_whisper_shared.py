@@ -336,6 +336,45 @@ def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
     play(shared, scene)
 
 
+@pytest.mark.parametrize("loops", [False, True])
+def test_the_decode_of_a_pause_that_was_none_is_broken_off(
+    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
+) -> None:
+    """Before its decoder, or before the full window that a loop in its words calls for."""
+    shared, generated, asked = sharing(model), list[int](), threading.Event()
+    generate = LoadedWhisper.generate
+
+    def generating(loaded: LoadedWhisper, encoded: Any, language: str, samples: int) -> Evidence:
+        generated.append(samples)
+        evidence = generate(loaded, encoded, language, samples)
+        if len(generated) > 1 or not loops:
+            return evidence
+        assert asked.wait(timeout=60)
+        return replace(evidence, text="turn it on turn it on")
+
+    async def scene() -> None:
+        monkeypatch.setattr(LoadedWhisper, "generate", generating)
+        watched.holding = not loops
+        person = Person(shared, 1)
+        person.say(0.25)
+        person.hearing.feed(quiet(0.1))
+        await watched.until(1)
+        async with asyncio.timeout(30):
+            while loops and not generated:  # noqa: ASYNC110 - it is a thread that adds to it
+                await asyncio.sleep(0.001)
+        person.say(0.1)
+        async with asyncio.TaskGroup() as tasks:
+            words = tasks.create_task(person.words())
+            await asyncio.sleep(0)
+            asked.set()
+            watched.go_on()
+        assert words.result()
+        assert watched.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
+        assert generated == [samples_of_s(0.35)] * loops + [samples_of_s(0.45)]
+
+    play(shared, scene)
+
+
 @pytest.mark.parametrize("given_up", [False, True])
 def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Watched, given_up: bool) -> None:
     shared = sharing(model)
@@ -918,11 +957,26 @@ def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_fo
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
-            hearing.done(
-                hearing.take("soon"), Decoded("word word", "repetition", "en", language_sure=False, spoilt=True), 0.1
-            )
+            hearing.done(hearing.take("soon"), SPOILT, 0.1)
             await early
         assert hearing.wants(1) == "pause"
+
+    asyncio.run(scene())
+
+
+def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun() -> None:
+    """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        early = asyncio.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
+        await asyncio.sleep(0)
+        decode = hearing.take("soon")
+        early.cancel()
+        await asyncio.sleep(0)
+        hearing.feed(loud(0.02))
+        hearing.done(decode, SPOILT, 0.1)
+        assert hearing.wants(1) is None
 
     asyncio.run(scene())
 
