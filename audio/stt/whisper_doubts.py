@@ -18,6 +18,9 @@ _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
 """Evidence that alone condemns nothing, but does with a phantom phrase."""
 
+_MANY_WORDS = 4
+"""In noise the model hears fewer, less probable ones, or the same again and again (docs/stt.md)."""
+
 _REPEATS = 4
 """A phrase said so many times in a row is a loop: people say "no no no", a decoder goes on."""
 
@@ -127,17 +130,27 @@ def said_twice(text: str) -> bool:
 def invented(evidence: Evidence, language: str) -> bool:
     """Whether the text is to be taken for none at all, as on silence and noise.
 
-    Either the no-speech token is likely, or it may be and the words are not, or the whole text is one of the phrases
-    that Whisper is known to invent in this language and one of the two is at least weak. A phrase alone counts for
-    nothing: people do say "thank you". The reference implementation asks for improbable words in the first case, too;
-    what it hears in noise often is probable (docs/stt.md, "Words that nobody said").
+    Either the no-speech token is likely, and it is not the words of somebody all the same, or it may be and the words
+    are not, or the whole text is one of the phrases that Whisper is known to invent in this language and one of the
+    two is at least weak. A phrase alone counts for nothing: people do say "thank you". The reference implementation
+    believes whatever is probable in the first case; what it hears in noise may be (docs/stt.md, "Words that nobody
+    said").
     """
-    if not plain(evidence.text) or evidence.no_speech > MOST_NO_SPEECH:
+    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
         return True
     if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
+
+
+def _somebodys(evidence: Evidence) -> bool:
+    """Whether nobody but a person says this, though it may be no speech: who goes on in the midst of a sentence."""
+    words = plain(evidence.text).split()
+    if compression_ratio(evidence.text) > MOST_COMPRESSION or _loop(words) or said_twice(evidence.text):
+        return False
+    least = LEAST_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
+    return evidence.log_probability >= least
 
 
 def compression_ratio(text: str) -> float:

@@ -77,7 +77,12 @@ def test_gates(evidence: Evidence, gate: str) -> None:
         (Evidence("turn on the lamp", -1.1, 0.5), "en", True),
         (Evidence("turn on the lamp", -1.1, 0.3), "en", False),
         (Evidence("turn on the lamp", -0.9, 0.5), "en", False),
-        (Evidence("turn on the lamp", -0.2, 0.7), "en", True),
+        (Evidence("and turn on the lamp", -0.9, 0.7), "en", False),  # somebody goes on
+        (Evidence("and a lamp", -0.5, 0.7), "en", False),
+        (Evidence("I love you.", -0.9, 0.9), "en", True),  # a coffee shop
+        (Evidence("Thank you.", -0.5, 0.9), "en", True),
+        (Evidence("Oh, oh, oh, oh, oh, oh, oh, oh.", -0.2, 0.8), "en", True),
+        (Evidence("It's so close. It's so close.", -0.5, 0.9), "en", True),
         (Evidence(" ... !", -0.1, 0.0), "en", True),
         (Evidence("", -0.1, 0.0), "en", True),
     ],

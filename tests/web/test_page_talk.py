@@ -256,7 +256,7 @@ def test_a_server_that_is_stopped_counts_as_lost(page: Page, server: Server) -> 
     server.script.frozen = False
     reach(page, "listening")
     assert server.queries[-1]["resume"] in server.kept
-    assert page.locator(".notice").count() == 0
+    page.wait_for_selector(".notice", state="detached")
 
 
 def test_a_server_that_has_nothing_to_say_is_asked_and_kept(page: Page, server: Server) -> None:
@@ -298,6 +298,7 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
     page.keyboard.press("Escape")
     server.script.farewell = None
     reach(page, "listening")
+    until(page, lambda: server.of("response.cancel"), "the end of the reply")
     (cancel,) = server.of("response.cancel")
     assert cancel["response_id"] == "resp_1_1"
     assert page.locator(".item.assistant.cut").count() == 1
