@@ -217,8 +217,12 @@ class WhisperDesk:
             if not all(running in vain for running in own):
                 continue
             kind = customer.wants(self._crowd(crew))
-            for running in (own or vain) if kind in {*AWAITED, "pause"} else own if kind == "dip" else ():
-                running.unwanted.set()
+            if kind not in {*AWAITED, "pause", "dip"}:
+                continue
+            for running in own or (() if kind == "dip" else vain):
+                # For a pause no other pause: its words may be the only ones that come before the end.
+                if kind in AWAITED or running.decode.kind in EARLY:
+                    running.unwanted.set()
 
     def _crowd(self, crew: Crew) -> float:
         return max(1.0, len(self._customers) / crew.model.workers)
@@ -311,4 +315,4 @@ def _urgency(customer: Customer, kind: Kind) -> tuple[int, int]:
 
 
 def _serves(running: _Running) -> bool:
-    return running.customer.served_by(running.decode)
+    return not running.customer.over and running.customer.served_by(running.decode)

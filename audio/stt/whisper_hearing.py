@@ -27,8 +27,8 @@ _PAUSE_SAMPLES = samples_of_ms(60)
 
 _REST = 4.0
 """A partial waits until so many times the duration of the conversation's last decode has been heard, and that times the
-segments that share a worker: four fifths of the model's time stay free, however many speak. A decode cannot be broken
-off, and words that somebody waits for would come after it."""
+segments that share a worker: four fifths of the model's time stay free, however many speak. A decode can be broken off
+at its half only, and words that somebody waits for would come after it."""
 
 
 _DIP_SAMPLES = samples_of_ms(100)
@@ -43,6 +43,9 @@ LACKING_EARLY_SAMPLES = samples_of_ms(40)
 
 LACKING_DRAFT_SAMPLES = samples_of_ms(200)
 """... speech that a draft may lack ..."""
+
+_SURE_SAMPLES = samples_of_ms(160)
+"""So long behind them, or sooner, words that were asked for early are asked for again, or the voice has gone on."""
 
 _MARGIN_SAMPLES = samples_of_ms(40)
 """... and what the final ones reach beyond it: a detector dates one end in ten earlier than that (docs/vad.md)."""
@@ -130,7 +133,7 @@ class WhisperHearing:
     async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
         """The words of everything fed so far. Raises SttError where the model fails, or after the end."""
         self._check()
-        enough, before = self._fed - self._quiet.samples, self._sure
+        enough = self._fed - self._quiet.samples
         if speech_end is not None:
             end = speech_end - self.segment
             if early:
@@ -154,7 +157,7 @@ class WhisperHearing:
             return await waiting.answer
         except asyncio.CancelledError:
             if self._sure == sure:
-                self._sure = before  # the voice went on: nobody will ask again for the words up to there
+                self._sure = 0  # the voice went on: nobody will ask again for the words up to there
             raise
         finally:
             self._waiting = [other for other in self._waiting if other is not waiting]
@@ -214,7 +217,8 @@ class WhisperHearing:
     def _due(self) -> int:
         """Up to where a decode must reach to be final, should nothing more be said."""
         quiet = self._quiet.samples
-        return max(self._sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
+        sure = self._sure if self._fed - self._sure <= _SURE_SAMPLES else 0
+        return max(sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
 
     def take(self, kind: Kind) -> Decode:
         """The decode of what it wants, which is being begun."""

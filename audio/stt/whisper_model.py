@@ -194,7 +194,7 @@ class LoadedWhisper:
         text = "" if invented(evidence, spoken) else without_loop(evidence.text)
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
-        sure = sure and bool(text)
+        sure = sure and bool(text) and reason != "no speech"
         return Decoded(text, reason, spoken, language_sure=sure, closure=closure, spoilt=spoilt and not retry)
 
     def features(self, pcm: Pcm) -> Features:

@@ -13,7 +13,7 @@ import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Words, whisper_shared
+from audio.stt import SegmentId, Words, whisper_desk, whisper_shared
 from audio.stt.whisper_desk import Account, Decode, WhisperDesk
 from audio.stt.whisper_doubts import Evidence
 from audio.stt.whisper_hearing import WhisperHearing
@@ -371,6 +371,28 @@ def test_the_decode_of_a_pause_that_was_none_is_broken_off(
         assert words.result()
         assert watched.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
         assert generated == [samples_of_s(0.35)] * loops + [samples_of_s(0.45)]
+
+    play(shared, scene)
+
+
+def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Watched) -> None:
+    """Or a slow model would say nothing before the end of who speaks in short phrases."""
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        person = Person(shared, 1)
+        person.say(0.25)
+        person.hearing.feed(quiet(0.1))
+        await watched.until(1)
+        person.say(0.4)
+        person.hearing.feed(quiet(0.1))
+        watched.go_on()
+        await watched.until(2)
+        async with asyncio.timeout(30):
+            while person.hearing._latest is None:  # noqa: ASYNC110 - it has no event to wait for
+                await asyncio.sleep(0.001)
+        assert person.hearing._latest[0] == samples_of_s(0.35)
 
     play(shared, scene)
 
@@ -964,21 +986,54 @@ def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_fo
     asyncio.run(scene())
 
 
-def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun() -> None:
+@pytest.mark.parametrize("draft", [False, True])
+def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, draft: bool) -> None:
     """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
 
     async def scene() -> None:
         hearing = at_an_end()
-        early = asyncio.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
+        end = Samples(samples_of_s(1))
+        if draft:
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert (await hearing.words(end, early=True, draft=True)).draft
+        early = asyncio.create_task(hearing.words(end, early=True))
         await asyncio.sleep(0)
         decode = hearing.take("soon")
         early.cancel()
         await asyncio.sleep(0)
         hearing.feed(loud(0.02))
-        hearing.done(decode, SPOILT, 0.1)
+        hearing.done(decode, SPOILT, 0.01)
         assert hearing.wants(1) is None
 
     asyncio.run(scene())
+
+
+def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> None:
+    """They had come before the voice went on."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        early = asyncio.create_task(hearing.words(Samples(samples_of_s(1)), early=True))
+        await asyncio.sleep(0)
+        hearing.done(hearing.take("soon"), SPOILT, 0.01)
+        await early
+        assert hearing.wants(1) == "pause"
+        hearing.feed(loud(0.12))
+        assert hearing.wants(1) is None
+
+    asyncio.run(scene())
+
+
+def test_a_segment_that_is_over_is_served_by_nothing() -> None:
+    desk = WhisperDesk(10)
+    desk.expect()
+    hearing = WhisperHearing(desk, Account("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+    hearing.feed(loud(1))
+    hearing.feed(quiet(0.1))
+    running = whisper_desk._Running(hearing, hearing.take("pause"))
+    assert whisper_desk._serves(running)
+    hearing.cancel()
+    assert not whisper_desk._serves(running)
 
 
 def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
