@@ -24,6 +24,13 @@ LIKELY = 0.5
 UNSURE_MS = 100.0
 """So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
 
+MURMUR_MS = 1000.0
+"""So much sure voice that is no louder than what was heard before it takes the floor without a word that was
+understood: such are the voices of a coffee shop (docs/experiments.md, "Voices of a room") ..."""
+
+ECHOES_MS = 300.0
+"""... or so much, where so much is asked for of any voice: there what was heard before is an echo."""
+
 LOWERED_MS = 1000.0
 """Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
 
@@ -58,6 +65,7 @@ class Challenge:
         lowered_at: Since when the reply is lowered for it, or was.
         sure_ms: How much of it was surely voice.
         surest: As of a turn.
+        somebodys: There was enough of it to be somebody's, of whom it is not known whether they speak to the assistant.
         hushed: It has ended, as far as is known, and was not sure.
         asked_at: Its words were asked for then.
     """
@@ -70,6 +78,7 @@ class Challenge:
     lowered_at: Samples | None = None
     sure_ms: float = 0.0
     surest: float = 0.0
+    somebodys: bool = False
     early: bool = False
     kept: bool = False
     turn: int | None = None
@@ -95,13 +104,20 @@ class Challenge:
         return (WordsWanted(self.segment, self.speech_end),)
 
     def waits(self, at: Samples) -> bool:
-        """Its words may still come in time; what goes on and off for long is babble."""
-        if self.speech_end - self.onset > samples_of_ms(LONGEST_MS):
+        """Its words may still come in time; what goes on and off for long, and never surely, is babble."""
+        if not self.somebodys and self.speech_end - self.onset > samples_of_ms(LONGEST_MS):
             return False
         return self.asked_at is None or at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
 
+    def takes(self, voicing: Voicing, settings: TurnSettings) -> bool:
+        """With this frame it takes the floor, whatever it says."""
+        sure = self.is_sure(voicing, settings)
+        self.somebodys = self.somebodys or sure
+        murmur = voicing.murmur and settings.interrupt_after_ms < ECHOES_MS
+        return sure and not (murmur and self.sure_ms < MURMUR_MS)
+
     def is_sure(self, voicing: Voicing, settings: TurnSettings) -> bool:
-        """With this frame there was enough of it to take the floor."""
+        """With this frame there was enough of it to be somebody's."""
         self.counts(voicing)
         enough_ms = settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
         if self.early and self.surest <= UNSURE:

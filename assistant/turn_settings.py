@@ -16,7 +16,8 @@ class TurnSettings:
         settle_ms: Silence after which a recognizer's words are as good as they get: those asked for sooner are asked
             for again then, and the attempt begins anew if they have changed.
         interrupt_after_ms: Voice during a reply that takes the floor, a frame counting as much as it is surely voice;
-            less is asked for its words, and without any lets the reply swell up again.
+            less is asked for its words, and without any lets the reply swell up again. Below 300 ms a voice that is no
+            louder than the room takes it with words, or when it is long.
         max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio) or the key was forgotten. If it had
             words, what goes on is the next one; else it is nothing, up to the next pause.
         stuck_after_s: Without progress for so long the floor is given back.

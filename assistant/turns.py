@@ -338,7 +338,7 @@ class Turns:
             return (*reply.hushed(), *self._heard_in_vain(reply, challenge, at, voicing))
         if not voicing.speaking:
             return self._hushed(reply, challenge, at, voicing)
-        if challenge.is_sure(voicing, settings):
+        if challenge.takes(voicing, settings):
             return self._state.take(reply, challenge, at, settings)
         return (*reply.lowered(at), *self._watch_reply(reply, at))
 

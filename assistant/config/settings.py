@@ -87,7 +87,8 @@ class TurnSection(Section):
     interrupt_after_ms: Annotated[
         int,
         About(
-            "Voice during a reply that interrupts it, counted as far as it is surely voice; less does if it is a word.",
+            "Voice during a reply that interrupts it, counted as far as it is surely voice; less does if it is a word. "
+            "Below 300 a voice no louder than the room needs one, or 1000.",
             unit="ms",
             low=40,
             high=2000,

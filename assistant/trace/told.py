@@ -62,7 +62,7 @@ MOST_FRAMES = 3000
 PLAYING_EVERY = samples_of_ms(500)
 """A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
 
-_STIRS, _CLEAR = "2", "3"
+_STIRS, _CLEAR, _MURMUR = "2", "3", "4"
 
 Told = Event | TurnSettings
 
@@ -204,7 +204,7 @@ def _news(kept: Playing, event: Playing) -> bool:
 def _goes_on(last: Heard, event: Heard) -> bool:
     before, now = last.voicing, event.voicing
     same = (before.speaking, before.edge, before.fading) == (now.speaking, now.edge, now.fading)
-    same = same and (before.stirs, before.clear) == (now.stirs, now.clear)
+    same = same and (before.stirs, before.clear, before.murmur) == (now.stirs, now.clear, now.murmur)
     return same and event.at - last.at == FRAME_SAMPLES
 
 
@@ -214,7 +214,8 @@ def _goes_on(last: Heard, event: Heard) -> bool:
 def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
     voicing = last.voicing
     fading = "-" if voicing.fading is None else str(voicing.fading)
-    state = _STIRS if voicing.stirs else _CLEAR if voicing.clear else f"{voicing.speaking:d}"
+    marked = _STIRS if voicing.stirs else _CLEAR if voicing.clear else _MURMUR if voicing.murmur else ""
+    state = marked or f"{voicing.speaking:d}"
     entry = f"hear {last.at} {frames} {state} {voicing.edge} {fading}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
@@ -279,8 +280,9 @@ def _frames_of(fields: list[str]) -> Iterator[Heard]:
     for number, probability in enumerate(probabilities, 1):
         end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
         fades = None if fading == "-" else Samples(int(fading))
-        speaking, stirs, clear = state in {"1", _CLEAR}, state == _STIRS, state == _CLEAR
-        yield Heard(end, Voicing(speaking, Samples(int(edge)), probability / 255, fades, stirs, clear))
+        speaking, stirs = state in {"1", _CLEAR, _MURMUR}, state == _STIRS
+        clear, murmur = state == _CLEAR, state == _MURMUR  # older traces know of no murmur
+        yield Heard(end, Voicing(speaking, Samples(int(edge)), probability / 255, fades, stirs, clear, murmur))
 
 
 def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind

@@ -22,6 +22,8 @@ class Voicing:
             None where nothing speaks for that. The state follows only if it stays so.
         stirs: While silent: the newest sound may be the beginning of a voice. The state follows if it is one.
         clear: In the first 0.4 s of speaking: this frame is louder than anything in the silence before it.
+        murmur: While speaking: this stretch of it is so far no louder than what was heard in the two seconds of silence
+            before it, as the voices of a room are. False also where less than 0.2 s of silence are known.
     """
 
     speaking: bool
@@ -30,6 +32,7 @@ class Voicing:
     fading: Samples | None = None
     stirs: bool = False
     clear: bool = False
+    murmur: bool = False
 
 
 class Vad(Protocol):

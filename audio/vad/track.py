@@ -74,6 +74,7 @@ class SpeechTrack:
         self._sound = np.zeros(MOST_FRAMES * FRAME_SAMPLES, np.int16)
         self._waiting: list[_Waiting] = []  # what is known of the frames in `_sound`
         self._silence_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)
+        self._room_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)  # of the silences before it, too
         self.reset()
 
     def reset(self) -> None:
@@ -83,6 +84,8 @@ class SpeechTrack:
         self._hysteresis.reset()
         self._waiting.clear()
         self._silence_db.clear()
+        self._room_db.clear()
+        self._murmurs_below_db: float | None = None
         self._loud = False
         self._opened_at = Samples(0)
         self._edge = Samples(0)
@@ -111,11 +114,8 @@ class SpeechTrack:
         if self._heard_until is None or (self.speaking and self._heard_until - self._opened_at > _BEGINNING_SAMPLES):
             return False
         self._catch_up()
-        known = len(self._silence_db) - _NEWEST_FRAMES
-        if known < _FEWEST_FRAMES:
-            return False
-        loudest_db = max(_HUSH_DB, *islice(self._silence_db, known))
-        return self._levels.frame_db >= loudest_db + _CLEAR_DB
+        clear_db = _clear_of(self._silence_db)
+        return clear_db is not None and self._levels.frame_db >= clear_db
 
     def push(self, frame: Frame) -> None:
         """Take the next frame. Raises VadError if it is not the next frame."""
@@ -152,6 +152,7 @@ class SpeechTrack:
             self._rise_db = level_db - max(self._hush_db / self._hush_frames, _HUSH_DB)
         self._hush_db += level_db
         self._hush_frames += 1
+        self._room_db.append(level_db)
         if self._hush_frames > _RINGING_FRAMES:
             self._silence_db.append(level_db)
 
@@ -172,7 +173,14 @@ class SpeechTrack:
         """The state after the newest frame."""
         stirs = not self.speaking and self._stirs(probability)
         clear = self.speaking and self.clear
-        return Voicing(self.speaking, self._edge, probability, self._fading, stirs, clear)
+        murmur = self.speaking and self._murmurs(clear=clear)
+        return Voicing(self.speaking, self._edge, probability, self._fading, stirs, clear, murmur)
+
+    def _murmurs(self, *, clear: bool) -> bool:
+        """Whether this stretch is so far no louder than the room before it, by the levels that were taken."""
+        if clear or (self._murmurs_below_db is not None and self._peak_db >= self._murmurs_below_db):
+            self._murmurs_below_db = None  # and never again
+        return self._murmurs_below_db is not None
 
     def _stirs(self, probability: float) -> bool:
         if self._closed_at is None or self._heard_until is None:
@@ -190,6 +198,7 @@ class SpeechTrack:
         self._edge = Samples(max(self._edge, onset, 0))
         self._opened_at = self._heard_until or raw
         self._peak_db = self._levels.frame_db
+        self._murmurs_below_db = _clear_of(self._room_db)
 
     def _dated_end(self, raw: Samples, now: Samples) -> Samples:
         self._catch_up()
@@ -199,3 +208,9 @@ class SpeechTrack:
         if last is not None:
             dated = min(dated, last)
         return Samples(min(max(dated, self._edge), now))
+
+
+def _clear_of(silence_db: deque[float]) -> float | None:
+    """The level from which sound stands clear of a silence; None where too little of it is known."""
+    known = len(silence_db) - _NEWEST_FRAMES
+    return None if known < _FEWEST_FRAMES else max(_HUSH_DB, *islice(silence_db, known)) + _CLEAR_DB

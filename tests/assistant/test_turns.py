@@ -120,8 +120,19 @@ class Scene:
         """The first syllable: louder than anything in the silence before it."""
         return self._go(ms, speaking=True, probability=probability, clear=True)
 
+    def murmur(self, ms: float) -> tuple[Effect, ...]:
+        """Surely a voice, and no louder than what was heard before it."""
+        return self._go(ms, speaking=True, murmur=True)
+
     def _go(
-        self, ms: float, *, speaking: bool, probability: float = 1.0, stirs: bool = False, clear: bool = False
+        self,
+        ms: float,
+        *,
+        speaking: bool,
+        probability: float = 1.0,
+        stirs: bool = False,
+        clear: bool = False,
+        murmur: bool = False,
     ) -> tuple[Effect, ...]:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
@@ -129,7 +140,8 @@ class Scene:
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
-            voicing = Voicing(speaking, at(self.edge_ms), speaking * probability, stirs=stirs, clear=clear)
+            sure = speaking * probability
+            voicing = Voicing(speaking, at(self.edge_ms), sure, stirs=stirs, clear=clear, murmur=murmur)
             told += self.tell(Heard(at(self.now_ms), voicing))
         return tuple(told)
 
@@ -550,6 +562,68 @@ def test_what_is_clear_of_the_silence_counts_together_with_what_is_sure() -> Non
     scene.babble(200, 0.6)
     assert scene.babble(180, 0.8) == (), "half of each frame"
     assert Interrupt(reply) in scene.babble(20, 0.8)
+
+
+SOON = TurnSettings(interrupt_after_ms=40.0)
+
+
+def test_a_voice_no_louder_than_the_room_takes_the_floor_with_a_word() -> None:
+    """As those of a coffee shop: the reply is lowered for them, and goes on."""
+    scene = Scene(SOON)
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert scene.murmur(600) == (Duck(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
+    guess = replace(words("I like it.", SegmentId(at(2500))), rough=True)
+    assert scene.tell(Partial(at(scene.now_ms), guess)) == ()
+    heard = Partial(at(scene.now_ms), words("Stop it.", SegmentId(at(2500))))
+    assert scene.tell(heard) == (Started(2, at(2800)), Interrupt(reply))
+
+
+def test_a_voice_no_louder_than_the_room_takes_the_floor_when_it_goes_on() -> None:
+    scene = Scene(SOON)
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert scene.murmur(980)[0] == Duck(reply)
+    assert scene.murmur(20) == (Started(2, at(2800)), Interrupt(reply))
+
+
+def test_a_voice_that_becomes_louder_than_the_room_takes_the_floor() -> None:
+    scene = Scene(SOON)
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.murmur(380)
+    assert scene.voice(20)[-1] == Interrupt(reply)
+
+
+@pytest.mark.parametrize(("rough", "why"), [(False, Interrupt), (True, DiscardSegment)])
+def test_the_words_of_a_voice_no_louder_than_the_room_are_asked_for_however_long_it_was(
+    rough: bool, why: type[Effect]
+) -> None:
+    scene = Scene(SOON)
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    for _ in range(4):
+        scene.murmur(780)
+        scene.silence(120)
+    asked = scene.silence(60)
+    assert any(isinstance(effect, why) for effect in scene.asked("Stop it now.", asked, rough=rough))
+
+
+def test_right_behind_the_beginning_of_an_answer_a_voice_no_louder_than_the_room_waits_too() -> None:
+    scene = Scene(SOON)
+    reply = scene.replying(words_heard=1, audible=True)
+    scene.silence(300)
+    scene.murmur(400)
+    assert Interrupt(reply, went_on=True) not in scene.effects
+    assert scene.voice(20)[-1] == Interrupt(reply, went_on=True)
+
+
+def test_over_an_echo_nobody_need_be_louder() -> None:
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert Interrupt(reply) not in scene.murmur(280)
+    assert scene.murmur(20)[-1] == Interrupt(reply)
 
 
 def test_a_backchannel_is_given_twice_the_time() -> None:
@@ -2592,6 +2666,8 @@ COMMITTED: dict[str, Any] = {
     "mutes": [],
     "stirs": [],
     "sure": [1.0],
+    "interrupt_after_ms": 300.0,
+    "murmurs": False,
 }
 """A client ends turns, none is answered, and nobody understands a word."""
 
@@ -2632,6 +2708,8 @@ COMMITTED: dict[str, Any] = {
     mutes=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 200)), max_size=2),
     stirs=st.lists(st.tuples(st.integers(0, 600), st.integers(1, 20)), max_size=6),
     sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
+    interrupt_after_ms=st.sampled_from([40.0, 300.0]),
+    murmurs=st.booleans(),
 )
 def test_whatever_happens(
     stretches: list[tuple[int, int]],
@@ -2655,12 +2733,15 @@ def test_whatever_happens(
     mutes: list[tuple[int, int]],
     stirs: list[tuple[int, int]],
     sure: list[float],
+    interrupt_after_ms: float,
+    murmurs: bool,
 ) -> None:
     """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
     config = TurnSettings(
         hangover_ms,
         speculate_ms,
         settle_ms,
+        interrupt_after_ms,
         max_turn_s=max_turn_s,
         manual=ends == "manual",
         held=ends == "held",
@@ -2686,7 +2767,8 @@ def test_whatever_happens(
         world.until(end)
         if voiced or held > hold:
             stirring = not voiced and any(first <= number < first + length for first, length in stirs)
-            world.tell(Heard(end, Voicing(voiced, began if voiced else edge, voiced * spoken, stirs=stirring)))
+            since, murmur = began if voiced else edge, voiced and murmurs
+            world.tell(Heard(end, Voicing(voiced, since, voiced * spoken, stirs=stirring, murmur=murmur)))
         else:
             world.tell(Heard(end, Voicing(True, began, 0.0, fading=edge)))
         world.let_go()

@@ -209,3 +209,41 @@ def test_silence_that_the_border_put_in_is_no_silence_that_sound_is_clear_of() -
         frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
         track.push(Frame(Samples(i * FRAME_SAMPLES), frame * (i >= 40), invented=i < 40))
         assert not track.clear
+
+
+def murmuring(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """The frames in which a voice is no louder than the room before it."""
+    return [i for i, voicing in enumerate(tell(SpeechTrack(SETTINGS), pcm, voiced)) if voicing.murmur]
+
+
+def test_a_voice_that_is_no_louder_than_the_noise_before_it_murmurs() -> None:
+    noise, voice = frames_of(20, 99, 300), set(range(60, 80))
+    assert murmuring(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), "until the track closes"
+    assert murmuring(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
+
+
+def test_a_voice_that_becomes_louder_murmurs_no_more() -> None:
+    pcm = sound(100, frames_of(20, 99, 300), frames_of(60, 69, 500), frames_of(70, 71, 2_000))
+    assert murmuring(pcm, set(range(60, 90))) == list(range(61, 70))
+
+
+def test_the_room_is_known_behind_a_voice_too() -> None:
+    """It takes more than half a second until anything is clear of a silence; voices of a room come sooner."""
+    noise, voices = frames_of(20, 139, 300), {*range(60, 80), *range(90, 110)}
+    assert murmuring(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
+
+
+@pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)])
+def test_of_who_speaks_at_once_it_is_not_known_that_they_murmur(known: int, murmurs: bool) -> None:
+    voiced = set(range(known - 1, known + 20))
+    pcm = sound(80, frames_of(0, 79, 300))
+    assert bool(murmuring(pcm, voiced)) is murmurs
+
+
+def test_behind_silence_that_the_border_put_in_nobody_murmurs() -> None:
+    track, pcm = SpeechTrack(SETTINGS), sound(80, frames_of(40, 79, 20.0))
+    for i in range(80):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], invented=i < 40)
+        track.push(frame)
+        track.step(float(i >= 40), frame.start, frame.end)
+        assert not track.voicing(float(i >= 40)).murmur

@@ -190,16 +190,16 @@ def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
 
 REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
 TEXTS = st.sampled_from(["", "...", "mhm", "Mhm!", "what time", "What time?", "and the date"])
+LOUD = "clear", "murmur"
 FRAMES = st.builds(
-    lambda speaking, back, sure, fades, stirs, clear: (
-        (speaking, back, sure, fades, stirs and not speaking, clear and speaking)
+    lambda speaking, back, sure, fades, marks: (
+        (speaking, back, sure, fades, marks == "stirs" and not speaking, *(speaking and marks == one for one in LOUD))
     ),
     st.booleans(),
     st.integers(0, 40),
     st.floats(0, 1),
     st.none() | st.integers(0, 3),
-    st.booleans(),
-    st.booleans(),
+    st.sampled_from(["", "stirs", "clear", "murmur"]),
 )
 
 
@@ -224,12 +224,12 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
         events: list[Event] = []
         match kind:
             case "frames":
-                speaking, back, sure, fades, stirs, clear = draw(FRAMES)
+                speaking, back, sure, fades, *marks = draw(FRAMES)
                 for _ in range(draw(st.sampled_from([1, 3, 12, 40]))):
                     at += FRAME_SAMPLES
                     fading = None if fades is None else Samples(max(0, at - fades * 320))
                     edge = Samples(max(0, at - back * FRAME_SAMPLES))
-                    events.append(Heard(Samples(at), Voicing(speaking, edge, sure, fading, stirs, clear)))
+                    events.append(Heard(Samples(at), Voicing(speaking, edge, sure, fading, *marks)))
             case "words":
                 heard = Transcribed(Samples(at), reply, replace(words, draft=draw(st.booleans())))
                 events = [heard, NotTranscribed(Samples(at), reply, segment)]
