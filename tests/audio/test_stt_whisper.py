@@ -217,7 +217,7 @@ def test_no_sound_at_all_has_no_words(model: Path) -> None:
         ("turn off every lamp", 0.2, False, "turn off every lamp", True),
         ("turn off every lamp", 0.2, True, "", False),
         ("turn off every lamp", 0.99, True, "turn off every lamp", True),  # somebody who goes on
-        ("every lamp", 0.45, True, "", False),
+        ("every lamp", 0.35, True, "", False),
         ("la " * 12, 0.99, False, "la", True),
     ],
 )
