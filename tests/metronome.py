@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-STILL_S = 0.04
-"""Longer than that nothing ran: so much does a sound card's buffer hold."""
+STILL_S = 0.02
+"""Longer than that nothing ran: so long is a block of a sound card, and half of what its buffer holds."""
 
 _BEAT_S = 0.01
 _COUNT = struct.Struct("<q")

@@ -358,6 +358,7 @@ def serving(script: Script, port: int = 0) -> Iterator[Server]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), f"nothing listens at port {port}"
         threading.Event().wait(0.01)
     scripted.port = server.servers[0].sockets[0].getsockname()[1]
     try:

@@ -17,6 +17,7 @@ import soxr
 from rehearsal import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from written import whole_lines
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -120,7 +121,7 @@ class Served:
     def records(self) -> list[Event]:
         """What lies on the disk of all turns."""
         files = sorted(self.settings.trace.dir.glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [json.loads(line) for file in files for line in whole_lines(file)]
 
 
 @asynccontextmanager

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stopwatch import Stopwatch
+from written import whole_lines
+
 REPARTEE = Path(sys.executable).with_name("repartee")
 SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false", "trace.words=true")
 
@@ -39,14 +42,14 @@ class App:
         self.process.stdin.flush()
 
     def ends_within_s(self, limit_s: float) -> int:
-        began_s = time.monotonic()
+        watch = Stopwatch()
         code = self.process.wait(timeout=30)
-        assert time.monotonic() - began_s <= limit_s
+        assert watch.undisturbed_s <= limit_s
         return code
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted((self.folder / "traces").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [json.loads(line) for file in files for line in whole_lines(file)]
 
 
 @contextmanager

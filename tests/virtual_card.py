@@ -170,8 +170,12 @@ class VirtualCard:
     # ---- sound ----
 
     def speak(self, sound: Path) -> "subprocess.Popen[bytes]":
-        """Play a wav into the microphone; whoever asked waits for it, or ends it."""
-        command = ["paplay", f"--device={VOICE}", "--latency-msec=20", str(sound)]
+        """Play a wav into the microphone; whoever asked waits for it, or ends it.
+
+        It has a fifth of a second in store: with less, a player that gets no processor for a few ms puts a gap into
+        what is spoken, and the gap would be taken for one of the program's.
+        """
+        command = ["paplay", f"--device={VOICE}", "--latency-msec=200", str(sound)]
         return subprocess.Popen(command, env=self.environ)
 
 
@@ -181,11 +185,13 @@ class Recorder:
     Attributes:
         rate_hz: Of the recording.
         pcm: The recording.
+        began_s: When its first sound came, in `time.monotonic`.
     """
 
     def __init__(self, card: VirtualCard, source: str = f"{SPEAKER}.monitor", rate_hz: int = 24_000) -> None:
         self.rate_hz = rate_hz
         self.pcm: Pcm = np.zeros(0, np.int16)
+        self.began_s = 0.0
         command = ["parec", f"--device={source}", "--latency-msec=10", "--raw", f"--rate={rate_hz}"]
         self._command = [*command, "--channels=1", "--format=s16le"]
         self._environ = card.environ
@@ -199,8 +205,12 @@ class Recorder:
         assert self._running.wait(_STARTED_WITHIN_S), "the recorder gave nothing"
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Record no more: of several, all are stopped before one is waited for, so that they end together."""
         self._process.terminate()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         self._process.wait()
         self._reader.join()
         self.pcm = np.frombuffer(bytes(self._taken[: len(self._taken) // 2 * 2]), np.int16)
@@ -209,6 +219,7 @@ class Recorder:
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             while block := os.read(pipe.fileno(), 1 << 16):
+                self.began_s = self.began_s or time.monotonic()
                 self._taken += block
                 self._running.set()
 
@@ -244,16 +255,23 @@ def found_at(whole: Pcm, part: Pcm) -> tuple[int, float]:
 
 
 def share_found(whole: Pcm, part: Pcm, rate_hz: int) -> float:
-    """How much of `part` stands in `whole` at its place: of pieces of 250 ms, whose places may differ by 3 ms.
+    """How much of `part` stands in `whole` at its place: of pieces of 250 ms.
 
-    A recorder drops a few samples now and then when the machine is busy: what comes later is a little early.
+    A piece's place is 30 ms at most from where the one before says it is: a recorder drops some samples, or a player
+    comes late with some, now and then when the machine is busy. That costs the piece it falls into and moves the rest.
     """
     at, _ = found_at(whole, part)
-    piece, slack = rate_hz // 4, rate_hz * 3 // 1000
+    piece, slack = rate_hz // 4, rate_hz * 30 // 1000
     found = 0
     for begin in range(0, len(part) - piece + 1, piece):
-        there = whole[max(0, at + begin - slack) : at + begin + piece + slack]
-        found += len(there) >= piece and found_at(there, part[begin : begin + piece])[1] > 0.97
+        since = max(0, at + begin - slack)
+        there = whole[since : at + begin + piece + slack]
+        if len(there) < piece:
+            continue
+        place, likeness = found_at(there, part[begin : begin + piece])
+        if likeness > 0.97:
+            found += 1
+            at = since + place - begin
     return found / (len(part) // piece)
 
 

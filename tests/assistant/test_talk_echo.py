@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
+from written import whole_lines
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,7 +52,7 @@ class App:
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted((self.folder / "traces").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [json.loads(line) for file in files for line in whole_lines(file)]
 
     def first_record(self, within_s: float = 40.0) -> dict[str, Any]:
         deadline_s = time.monotonic() + within_s
@@ -90,7 +91,7 @@ def card() -> Generator[VirtualCard]:
     """One whose loudspeaker is heard by its microphone."""
     with virtual_card() as one:
         one.pactl(
-            "load-module", "module-loopback", f"source={SPEAKER}.monitor", f"sink={VOICE}", "latency_msec=30",
+            "load-module", "module-loopback", f"source={SPEAKER}.monitor", f"sink={VOICE}", "latency_msec=100",
             "source_dont_move=true", "sink_dont_move=true", "adjust_time=0",
         )  # fmt: skip
         # It does not change its rate now and then to keep its latency: the way through a room is as long as it is.

@@ -37,11 +37,21 @@ class Listener:
     def __init__(self, transcriber: WhisperTranscriber, segment: SegmentId = SEGMENT) -> None:
         self.partials: list[Words] = []
         self.hearing: WhisperHearing = transcriber.open(segment, self.partials.append)
+        self._transcriber = transcriber
 
-    async def hear(self, pcm: Pcm, *, pace_s: float = 0.0) -> None:
+    async def hear(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
+        """`keeping_up`: what is decoded after a frame is done before the next one."""
         for at in range(0, len(pcm), FRAME_SAMPLES):
             self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
-            await asyncio.sleep(pace_s)
+            await asyncio.sleep(0)
+            if keeping_up:
+                await self.decoded()
+
+    async def decoded(self) -> None:
+        """Wait until nothing is being decoded."""
+        async with asyncio.timeout(30):
+            while self._transcriber._model._desk._running:  # noqa: ASYNC110 - it tells only those who asked
+                await asyncio.sleep(0.002)
 
 
 class Decodes:
@@ -128,7 +138,7 @@ def test_more_words_after_more_sound(model: Path) -> None:
 def test_partials_are_agreed_prefixes(model: Path) -> None:
     async def scene(transcriber: WhisperTranscriber) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(7)), pace_s=0.004)
+        await listener.hear(loud(seconds_of(7)), keeping_up=True)
         texts = [words.text.split() for words in listener.partials]
         assert len(texts) >= 2
         assert all(text == SCRIPT[: len(text)] for text in texts)
@@ -143,7 +153,7 @@ def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypa
 
     async def scene(transcriber: WhisperTranscriber) -> None:
         decodes.asked.clear()
-        await Listener(transcriber).hear(loud(3), pace_s=0.004)
+        await Listener(transcriber).hear(loud(3), keeping_up=True)
         fed = [samples for samples, _, _ in decodes.asked]
         assert len(fed) >= 2
         assert min(np.diff(fed)) >= samples_of_s(0.6)
@@ -172,8 +182,7 @@ def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path,
 def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperTranscriber) -> None:
         listener = Listener(transcriber)
-        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), pace_s=0.004)
-        await asyncio.sleep(0.2)
+        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
         before = len(decodes.asked)
         heard = await listener.hearing.words()
         assert heard.text == "what time is it"

@@ -90,7 +90,7 @@ def card() -> Generator[VirtualCard]:
 @pytest.mark.alone
 def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, tmp_path: Path) -> None:
     voice, reply = noise(16_000 * 3), noise(24_000 * 2, seed=9)
-    began_s = 0.0
+    began_s = 0.0  # of what is spoken
 
     async def script(desk: Desk) -> None:
         nonlocal began_s
@@ -106,17 +106,28 @@ def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, t
             await asyncio.sleep(0.3)
         assert share_found(recorder.pcm, reply, 24_000) >= 0.85
         heard_at, _ = found_at(recorder.pcm, reply)
-        # The recorder's first sample came with the recorder: what it had buffered is within these 40 ms.
-        assert desk.played[0][2] - began_s == pytest.approx(heard_at / 24_000, abs=0.04)
+        # The recorder's first block was late by its own length, and what it had buffered: both within these 40 ms.
+        assert desk.played[0][2] - recorder.began_s == pytest.approx(heard_at / 24_000, abs=0.04)
 
     desk = with_desk(script)
     line = np.concatenate([frame.pcm for frame in desk.frames])
     assert share_found(line, voice, 16_000) >= 0.9
     spoken_at, _ = found_at(line, voice)
+    assert not any(frame.invented for frame in desk.frames[spoken_at // 320 :])
     # Captured when it was played: paplay needs up to 0.3 s to begin.
     assert -0.02 < desk.microphone.clock.to_loop_s(desk.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
     assert (desk.played[-1][1], desk.played[-1][3]) == (48_000, True)
     assert (desk.microphone.overflows, desk.said) == (0, [])
+
+
+def test_a_gap_costs_what_it_falls_into_and_sound_that_is_missing_is_missed() -> None:
+    said = noise(16_000 * 3)
+    gap, half = np.zeros(160, np.int16), len(said) // 2
+    assert share_found(np.concatenate([gap, said]), said, 16_000) == 1.0
+    assert share_found(np.concatenate([gap, said[:half], gap, said[half:]]), said, 16_000) >= 11 / 12
+    assert share_found(np.concatenate([said[: half + 2000], said[half + 2160 :], gap]), said, 16_000) == 11 / 12
+    assert share_found(np.concatenate([said[:half], np.zeros(half, np.int16)]), said, 16_000) == 0.5
+    assert share_found(np.concatenate([noise(half, seed=1), said[half:]]), said, 16_000) == 0.5
 
 
 def test_the_virtual_card_is_listed(card: VirtualCard) -> None:

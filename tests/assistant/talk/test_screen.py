@@ -55,10 +55,15 @@ def with_screen(
     return controls.done
 
 
-def pressing(*keys: str, status: Status = STATUS) -> list[tuple[object, ...]]:
-    async def use(_screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
+    """What is done of it; `times`: so many things are waited for."""
+
+    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         await pilot.press(*keys)
         await pilot.pause(0.15)
+        async with asyncio.timeout(5):
+            while len(controls.done) < times:
+                await pilot.pause(0.02)
 
     return with_screen(use, status)
 
@@ -91,7 +96,7 @@ def test_keys(keys: list[str], done: list[tuple[object, ...]]) -> None:
 
 def test_space_begins_and_ends_what_is_said() -> None:
     assert pressing("space", status=TALKING) == [("talk", True)]
-    assert pressing("space", "space", status=TALKING) == [("talk", True), ("talk", False)]
+    assert pressing("space", "space", status=TALKING, times=2) == [("talk", True), ("talk", False)]
 
 
 def test_a_press_that_came_too_soon_takes_none_of_the_later_ones() -> None:

@@ -222,7 +222,6 @@ def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path)
         clock = one.talk.microphone.clock
         await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
         one.talk.talk(True)
-        await asyncio.sleep(0.05)
         one.talk.talk(False)
         await eventually(lambda: one.troubles == [TOO_SHORT])
         one.talk.talk(True)
