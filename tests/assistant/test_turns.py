@@ -390,8 +390,10 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     asked = scene.silence(20)
     assert asked == (WordsWanted(SegmentId(at(1500)), at(1960)),), "a short word, or a cough?"
     assert scene.floor() is Floor.REPLY
-    assert scene.asked("", asked) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
+    assert scene.asked("", asked) == (Unduck(reply),)
     assert scene.floor() is Floor.REPLY
+    assert scene.silence(220) == (), "it may have been the soft beginning of a voice"
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(1500)), 1),)
     assert scene.silence(2000) == ()
 
 
@@ -426,8 +428,8 @@ def test_what_is_no_word_to_interrupt_with_lets_the_reply_swell_up_at_once(text:
     scene.silence(1000)
     scene.babble(160)
     asked = scene.silence(160)
-    discarded = DiscardSegment(SegmentId(at(2500)), 1)
-    assert scene.asked(text, asked, rough=rough) == (Unduck(reply), discarded)
+    assert scene.asked(text, asked, rough=rough) == (Unduck(reply),)
+    assert scene.silence(240) == (DiscardSegment(SegmentId(at(2500)), 1),)
     assert scene.asked("quit", asked) == (), "of a voice that was forgiven"
 
 
@@ -538,9 +540,41 @@ def test_two_coughs_have_two_segments() -> None:
     scene.replying(words_heard=3, audible=True)
     scene.voice(100)
     scene.asked("", scene.silence(160))
+    scene.silence(240)
     scene.voice(100)
     segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
     assert len(segments) == len(set(segments)) == 3
+
+
+def test_who_goes_on_right_behind_a_beginning_that_was_not_understood_is_heard_from_there() -> None:
+    """A soft first word, in itself nothing: what is asked behind it is not answered without it."""
+    scene = Scene()
+    reply = scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.babble(160)
+    assert scene.asked("", scene.silence(160)) == (Unduck(reply),)
+    scene.silence(220)
+    assert scene.voice(280) == (Duck(reply),), "the segment is the same, and it counts from nothing"
+    assert scene.voice(20) == (Started(2, at(2800)), Interrupt(reply))
+    scene.voice(500)
+    [asking] = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)][:1]
+    assert asking.segment == SegmentId(at(2500))
+
+
+def test_what_goes_on_and_off_without_words_is_one_voice_for_two_seconds() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    begun = len(scene.effects)
+    for _ in range(16):
+        scene.babble(200, 0.7)
+        hushed = scene.silence(200)
+        if any(isinstance(effect, WordsWanted) for effect in hushed):
+            scene.asked("", hushed)
+    said = scene.effects[begun:]
+    opened = [effect.segment for effect in said if isinstance(effect, OpenSegment)]
+    assert len(opened) == 3
+    assert opened[:-1] == [effect.segment for effect in said if isinstance(effect, DiscardSegment)]
 
 
 @pytest.mark.parametrize(("probability", "stops"), [(0.49, False), (0.5, True), (0.6, True)])
@@ -605,8 +639,8 @@ def test_the_words_of_a_voice_no_louder_than_the_room_are_asked_for_however_long
     for _ in range(4):
         scene.murmur(780)
         scene.silence(120)
-    asked = scene.silence(60)
-    assert any(isinstance(effect, why) for effect in scene.asked("Stop it now.", asked, rough=rough))
+    told = scene.asked("Stop it now.", scene.silence(60), rough=rough) + scene.silence(20)
+    assert any(isinstance(effect, why) for effect in told)
 
 
 def test_right_behind_the_beginning_of_an_answer_a_voice_no_louder_than_the_room_waits_too() -> None:
