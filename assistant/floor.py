@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
-from assistant.approach import Approach
+from assistant.approach import GAP_MS, LONGEST_MS, Approach
 from assistant.behind import STILL_SPEAKS_MS, Behind, Waiting
 from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
@@ -53,6 +53,24 @@ GOES_ON_AFTER_MS = 1000.0
 have more to say."""
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A voice into a reply that had no words, or none that interrupt: what comes right behind it may begin with it.
+
+    Attributes:
+        segment: In which it was heard.
+        until: Its end.
+    """
+
+    segment: SegmentId
+    until: Samples
+
+    def leads_to(self, onset: Samples) -> bool:
+        """A voice that begins there goes on with it, as two into a silence would be one."""
+        near = onset - self.until < samples_of_ms(GAP_MS)
+        return near and onset - self.segment <= samples_of_ms(LONGEST_MS)
+
+
 class Floor(Enum):
     """Who is being waited for."""
 
@@ -72,6 +90,7 @@ class FloorState:
         behind: What is said behind a turn whose words are still to come.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
+        beginning: Of what is said next, perhaps: used as well, but not answered.
         cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
         announcements: Waiting until nobody speaks.
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
@@ -82,6 +101,7 @@ class FloorState:
     behind: Behind = field(default_factory=Behind)
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
+    beginning: Beginning | None = None
     cut_at: Samples | None = None
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
@@ -108,7 +128,11 @@ class FloorState:
 
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         """What is to be listened to, of speech that began there."""
-        return SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
+        segment = SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
+        before = self.beginning
+        if before is None or self.used_until > before.until or not before.leads_to(onset):
+            return segment
+        return SegmentId(min(segment, before.segment + 1))  # a sample later: an id is used once
 
     def next_turn(self) -> int:
         """The number of a turn that begins."""
@@ -338,6 +362,12 @@ class FloorState:
             return self.forgive(reply, reply.challenge.speech_end, told.at, aside.attempt.void or "no words")
         reply.challenge.surest = 1.0  # addressed by name
         return (*self.take(reply, reply.challenge, told.at, settings), *effects)
+
+    def not_understood(self, reply: FloorReply, challenge: Challenge, at: Samples, *, echo: bool) -> Effects:
+        """Its words were asked for, and are none that interrupt. An echo is nobody's beginning."""
+        if not echo:
+            self.beginning = Beginning(challenge.segment, challenge.speech_end)
+        return self.forgive(reply, challenge.speech_end, at)
 
     def forgive(self, reply: FloorReply, until: Samples, at: Samples, why: AbandonReason = "cleared") -> Effects:
         """The voice into the reply was nothing, or is to be."""

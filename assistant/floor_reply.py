@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from assistant.approach import ASKED_AFTER_MS, GAP_MS, LONGEST_MS, WORDS_WITHIN_MS, Approach
+from assistant.approach import ASKED_AFTER_MS, LONGEST_MS, WORDS_WITHIN_MS, Approach
 from assistant.last_look import LastLook
 from assistant.open_turn import OpenTurn, as_traced, certainty
 from assistant.turn_events import Duck, Effects, Hold, OpenSegment, Playing, Release, ReplyId, Unduck, WordsWanted
@@ -68,7 +68,6 @@ class Challenge:
         somebodys: There was enough of it to be somebody's, of whom it is not known whether they speak to the assistant.
         hushed: It has ended, as far as is known, and was not sure.
         asked_at: Its words were asked for then.
-        wordless: It has none that interrupt: it is over, unless it goes on soon.
     """
 
     segment: SegmentId
@@ -86,7 +85,6 @@ class Challenge:
     aside: OpenTurn | None = None
     hushed: bool = False
     asked_at: Samples | None = None
-    wordless: bool = False
 
     def goes_on(self, at: Samples, voicing: Voicing) -> None:
         """Another frame, which may be its end."""
@@ -94,7 +92,7 @@ class Challenge:
         if voicing.speaking:
             self.speech_end = at if voicing.fading is None else max(voicing.fading, self.onset)
             if self.hushed:  # another voice, in the same segment
-                self.hushed, self.asked_at, self.sure_ms, self.wordless = False, None, 0.0, False
+                self.hushed, self.asked_at, self.sure_ms = False, None, 0.0
         else:
             self.speech_end, self.hushed = max(voicing.edge, self.onset), True
 
@@ -106,16 +104,9 @@ class Challenge:
         return (WordsWanted(self.segment, self.speech_end),)
 
     def waits(self, at: Samples) -> bool:
-        """Its words may still come in time, or it may go on; what does so for long, and never surely, is babble.
-
-        A voice may begin softly, so that only what comes behind it is understood: a voice without words is kept as
-        long as one into the silence, lest a question be heard without its first word.
-        """
-        long = self.speech_end - self.onset > samples_of_ms(LONGEST_MS)
-        if long and (self.wordless or not self.somebodys):
+        """Its words may still come in time; what goes on and off for long, and never surely, is babble."""
+        if not self.somebodys and self.speech_end - self.onset > samples_of_ms(LONGEST_MS):
             return False
-        if self.wordless:
-            return at - self.speech_end < samples_of_ms(GAP_MS)
         return self.asked_at is None or at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
 
     def takes(self, voicing: Voicing, settings: TurnSettings) -> bool:

@@ -190,14 +190,13 @@ class Listening:
         self._question = None
         words = words or Words(effect.segment, self._at, "")
         address = self.attention.address(words.text, onset)
-        text = self.attention.name if address.kind == "called" else address.text
-        if is_echo(words.text, just_said):
-            text = ""
+        echo = is_echo(words.text, just_said)
+        text = "" if echo else self.attention.name if address.kind == "called" else address.text
         heard = replace(words, text=text, closure=None)
         if text:
             self._addressed()
             self.recorder.partial(heard, _now_s())
-        self.tell(Partial(self._at, heard, address.named and bool(text), asked=True))
+        self.tell(Partial(self._at, heard, address.named and bool(text), asked=True, echo=echo))
 
     def _forget_question(self) -> None:
         """Nobody wants to know any more."""

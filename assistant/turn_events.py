@@ -46,12 +46,14 @@ class Partial:
     Attributes:
         called: The wake phrase is among them: they take the floor, whatever may interrupt otherwise.
         asked: `WordsWanted` asked for them, and no better ones will come.
+        echo: They were the reply's own, come back through a loudspeaker, and are none.
     """
 
     at: Samples
     words: Words
     called: bool = False
     asked: bool = False
+    echo: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,8 +317,8 @@ class Turns:
         challenge.backchannel = bool(words.text) and is_backchannel(words.text) and not called
         if challenge.backchannel or not words.text or (words.rough and not called):
             # A cough may be taken for a word, but only roughly.
-            challenge.wordless = event.asked and challenge.asked_at is not None
-            return reply.hushed() if challenge.wordless else ()
+            nothing = event.asked and challenge.asked_at is not None
+            return self._state.not_understood(reply, challenge, at, echo=event.echo) if nothing else ()
         if called or event.asked:
             challenge.surest = 1.0  # what was understood needs no detector that is sure
         return self._state.take(reply, challenge, at, self.settings)

@@ -8,8 +8,9 @@ far as decisions depend on them: whether there are words, whether they agree wit
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
                                                       (0: silent since; 2: and perhaps about to go on; 3: speaking,
                                                       and clear of the silence before)
-    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words or called; and "asked"
-                                                      where turn taking asked for them: nobody was sure of the voice
+    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words, called or echo; and
+                                                      "asked" where turn taking asked for them: nobody was sure of the
+                                                      voice
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     a segment's silence: probability, length, excess of a pause, share
                                                       of the speaker's turns with one, sources
     words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
@@ -223,7 +224,7 @@ def _heard_entry(last: Heard, frames: int, sure: bytes) -> str:
 def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
     match event:
         case Partial():
-            said = "called" if event.called else _said(event.words.text)
+            said = "echo" if event.echo else "called" if event.called else _said(event.words.text)
             asked = " asked" if event.asked else ""
             return f"partial {event.at} {event.words.segment} {event.words.rough:d} {said}{asked}"
         case Judged():
@@ -290,9 +291,9 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
     at = Samples(int(position))
     match kind, rest:
         case "partial", [segment, rough, said, *asked] if asked in ([], ["asked"]):
-            text = {"-": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
             words = Words(SegmentId(int(segment)), at, text, rough == "1")
-            return Partial(at, words, called=said == "called", asked=bool(asked))
+            return Partial(at, words, called=said == "called", asked=bool(asked), echo=said == "echo")
         case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
             share = float(pausing[0]) if pausing else 0.0  # older traces have none: all were waited for alike
             found = float(probability), float(silence_ms), float(excess_ms)

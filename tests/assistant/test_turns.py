@@ -390,10 +390,8 @@ def test_a_cough_ducks_and_lets_the_reply_swell_up_again() -> None:
     asked = scene.silence(20)
     assert asked == (WordsWanted(SegmentId(at(1500)), at(1960)),), "a short word, or a cough?"
     assert scene.floor() is Floor.REPLY
-    assert scene.asked("", asked) == (Unduck(reply),)
+    assert scene.asked("", asked) == (Unduck(reply), DiscardSegment(SegmentId(at(1500)), 1))
     assert scene.floor() is Floor.REPLY
-    assert scene.silence(220) == (), "it may have been the soft beginning of a voice"
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(1500)), 1),)
     assert scene.silence(2000) == ()
 
 
@@ -428,8 +426,8 @@ def test_what_is_no_word_to_interrupt_with_lets_the_reply_swell_up_at_once(text:
     scene.silence(1000)
     scene.babble(160)
     asked = scene.silence(160)
-    assert scene.asked(text, asked, rough=rough) == (Unduck(reply),)
-    assert scene.silence(240) == (DiscardSegment(SegmentId(at(2500)), 1),)
+    discarded = DiscardSegment(SegmentId(at(2500)), 1)
+    assert scene.asked(text, asked, rough=rough) == (Unduck(reply), discarded)
     assert scene.asked("quit", asked) == (), "of a voice that was forgiven"
 
 
@@ -540,41 +538,60 @@ def test_two_coughs_have_two_segments() -> None:
     scene.replying(words_heard=3, audible=True)
     scene.voice(100)
     scene.asked("", scene.silence(160))
-    scene.silence(240)
     scene.voice(100)
     segments = [effect.segment for effect in scene.effects if isinstance(effect, OpenSegment)]
     assert len(segments) == len(set(segments)) == 3
 
 
-def test_who_goes_on_right_behind_a_beginning_that_was_not_understood_is_heard_from_there() -> None:
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("Mhm.", False), ("the", True)])
+def test_who_goes_on_right_behind_a_beginning_that_was_not_understood_is_heard_from_there(
+    text: str, *, rough: bool
+) -> None:
     """A soft first word, in itself nothing: what is asked behind it is not answered without it."""
     scene = Scene()
     reply = scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
     scene.babble(160)
-    assert scene.asked("", scene.silence(160)) == (Unduck(reply),)
+    scene.asked(text, scene.silence(160), rough=rough)
     scene.silence(220)
-    assert scene.voice(280) == (Duck(reply),), "the segment is the same, and it counts from nothing"
-    assert scene.voice(20) == (Started(2, at(2800)), Interrupt(reply))
+    segment = SegmentId(at(2500) + 1)
+    assert scene.voice(280) == (Duck(reply), OpenSegment(segment, at(3340)))
+    assert scene.voice(20) == (Started(2, at(3340)), Interrupt(reply))
     scene.voice(500)
     [asking] = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)][:1]
-    assert asking.segment == SegmentId(at(2500))
+    assert asking.segment == segment
 
 
-def test_what_goes_on_and_off_without_words_is_one_voice_for_two_seconds() -> None:
+@pytest.mark.parametrize(
+    ("silence_ms", "echo", "clears"), [(240, False, False), (160, True, False), (160, False, True)]
+)
+def test_what_is_too_far_from_it_or_was_an_echo_or_is_behind_what_was_dropped_begins_by_itself(
+    silence_ms: float, *, echo: bool, clears: bool
+) -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
     scene.silence(1000)
-    begun = len(scene.effects)
-    for _ in range(16):
-        scene.babble(200, 0.7)
-        hushed = scene.silence(200)
-        if any(isinstance(effect, WordsWanted) for effect in hushed):
-            scene.asked("", hushed)
-    said = scene.effects[begun:]
-    opened = [effect.segment for effect in said if isinstance(effect, OpenSegment)]
-    assert len(opened) == 3
-    assert opened[:-1] == [effect.segment for effect in said if isinstance(effect, DiscardSegment)]
+    scene.babble(160)
+    [asked] = [effect for effect in scene.silence(160) if isinstance(effect, WordsWanted)]
+    scene.tell(Partial(at(scene.now_ms), words("", asked.segment), asked=True, echo=echo))
+    if clears:
+        scene.tell(Cleared(at(scene.now_ms)))
+    scene.silence(silence_ms)
+    [opened] = [effect for effect in scene.voice(20) if isinstance(effect, OpenSegment)]
+    assert opened.segment >= at(2960)
+
+
+def test_what_goes_on_and_off_without_words_is_joined_for_two_seconds() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    segments = []
+    for _ in range(12):
+        segments += [effect.segment for effect in scene.babble(200) if isinstance(effect, OpenSegment)]
+        scene.asked("", scene.silence(200))
+    assert len(segments) == len(set(segments)) == 12
+    assert [segment - at(2500) for segment in segments[:5]] == [0, 1, 2, 3, 4]
+    assert segments[5] > at(2500 + 2000)
 
 
 @pytest.mark.parametrize(("probability", "stops"), [(0.49, False), (0.5, True), (0.6, True)])
@@ -639,8 +656,8 @@ def test_the_words_of_a_voice_no_louder_than_the_room_are_asked_for_however_long
     for _ in range(4):
         scene.murmur(780)
         scene.silence(120)
-    told = scene.asked("Stop it now.", scene.silence(60), rough=rough) + scene.silence(20)
-    assert any(isinstance(effect, why) for effect in told)
+    asked = scene.silence(60)
+    assert any(isinstance(effect, why) for effect in scene.asked("Stop it now.", asked, rough=rough))
 
 
 def test_right_behind_the_beginning_of_an_answer_a_voice_no_louder_than_the_room_waits_too() -> None:

@@ -84,6 +84,7 @@ def frame(number: int, voicing: Voicing) -> Heard:
         Partial(AT, words("words"), called=True),
         Partial(AT, words("words", rough=True), asked=True),
         Partial(AT, words(""), asked=True),
+        Partial(AT, words(""), asked=True, echo=True),
     ],
 )
 def test_there_and_back(event: Event) -> None:
