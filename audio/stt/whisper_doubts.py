@@ -144,10 +144,28 @@ def invented(evidence: Evidence, language: str) -> bool:
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
 
 
+def unconfirmed(short: Evidence, full: Evidence) -> bool:
+    """Whether what goes round in a short window, and may be no speech, is nobody's by the full window, too.
+
+    There it goes round again, or other words are heard, or hardly any, of which the model is not sure either: such are
+    the voices of a coffee shop. A loop is probable by itself, whatever it was made of: its probability says nothing.
+    """
+    if not doubt(full) or max(short.no_speech, full.no_speech) <= _MAYBE_NO_SPEECH:
+        return False
+    fewer, more = sorted((plain(full.text), plain(without_loop(short.text))), key=len)
+    alike = f" {fewer} " in f" {more} " and 2 * len(fewer.split()) >= len(more.split())
+    return goes_round(full.text) or not alike
+
+
+def goes_round(text: str) -> bool:
+    """Whether it repeats itself as a decoder does that found no end."""
+    return compression_ratio(text) > MOST_COMPRESSION or _loop(text.split()) is not None
+
+
 def _somebodys(evidence: Evidence) -> bool:
     """Whether nobody but a person says this, though it may be no speech: who goes on in the midst of a sentence."""
     words = plain(evidence.text).split()
-    if compression_ratio(evidence.text) > MOST_COMPRESSION or _loop(words) or said_twice(evidence.text):
+    if goes_round(evidence.text) or said_twice(evidence.text):
         return False
     least = LEAST_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
     return evidence.log_probability >= least

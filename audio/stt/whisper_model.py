@@ -15,7 +15,15 @@ import numpy.typing as npt
 from audio.errors import EngineLoadError
 from audio.stt import Closure
 from audio.stt.whisper_closure import ClosingMarks
-from audio.stt.whisper_doubts import Evidence, doubt, invented, said_twice, window_may_be_why, without_loop
+from audio.stt.whisper_doubts import (
+    Evidence,
+    doubt,
+    invented,
+    said_twice,
+    unconfirmed,
+    window_may_be_why,
+    without_loop,
+)
 from audio.stt.whisper_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
@@ -180,7 +188,7 @@ class LoadedWhisper:
         if not wanted():
             return None
         evidence, spoken, probability = self._once(encoded, language, len(pcm))
-        short = frames < encoder_frames(len(pcm), "full")
+        short, nobodys = frames < encoder_frames(len(pcm), "full"), False
         reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
         spoilt = short and window_may_be_why(reason)
         if retry and spoilt:
@@ -188,10 +196,11 @@ class LoadedWhisper:
                 return None
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._once(self.encode(features, frames), language, len(pcm))
+            nobodys = unconfirmed(evidence, second)
             if not doubt(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
-        text = "" if invented(evidence, spoken) else without_loop(evidence.text)
+        text = "" if nobodys or invented(evidence, spoken) else without_loop(evidence.text)
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"

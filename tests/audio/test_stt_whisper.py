@@ -16,6 +16,7 @@ from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 from audio.errors import EngineLoadError, SttError
 from audio.stt import SegmentId, Words, whisper_shared
 from audio.stt.whisper import WhisperTranscriber
+from audio.stt.whisper_doubts import Evidence
 from audio.stt.whisper_hearing import WhisperHearing
 from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
@@ -266,6 +267,20 @@ def test_full_window_again_where_the_short_one_may_be_why(
         assert (decodes.frames[-1] == 3000) is again
 
     run(engine(path), scene)
+
+
+@pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
+def test_a_loop_has_the_words_that_the_full_window_confirms(
+    model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
+) -> None:
+    said = [Evidence("computer " * 8, -0.2, 0.5), Evidence(full, -1.8, 0.4)]
+    loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
+    monkeypatch.setattr(LoadedWhisper, "_once", lambda *_given: (said.pop(0), "en", 1.0))
+    decoded = loaded.decode(loud(1), "en", retry=True)
+    assert decoded is not None
+    assert decoded.text == text
+    assert decoded.doubt
+    assert not said
 
 
 def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:

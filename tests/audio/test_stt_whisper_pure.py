@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from synthetic_whisper import loud, quiet
 
 from audio.stt.whisper_agreement import Agreement
-from audio.stt.whisper_doubts import Evidence, compression_ratio, doubt, invented, plain, without_loop
+from audio.stt.whisper_doubts import (
+    Evidence,
+    compression_ratio,
+    doubt,
+    invented,
+    plain,
+    unconfirmed,
+    without_loop,
+)
 from audio.stt.whisper_quiet import TrailingQuiet
 from audio.stt.whisper_window import EncoderWindow, cut_at, encoder_frames
 from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
@@ -34,6 +42,30 @@ def test_window_is_even_and_holds_the_sound(samples: int, window: EncoderWindow)
     assert frames % 2 == 0
     assert frames * 160 >= min(samples, 30 * MIC_RATE_HZ)
     assert frames <= 3000
+
+
+LITTLE = Evidence("I am going to have a little bit of" + " a little bit of" * 8, -0.4, 0.55)
+WORD = Evidence("computer " * 8, -0.2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("short", "full", "nobodys"),
+    [
+        (LITTLE, Evidence("I am going to have a photo of the other one.", -1.7, 0.35), True),
+        (LITTLE, Evidence(LITTLE.text, -0.4, 0.35), True),
+        (LITTLE, Evidence("I", -2.4, 0.3), True),
+        (LITTLE, Evidence("", -1.5, 0.3), True),
+        (LITTLE, Evidence("I am going to have a photo of the other one.", -0.8, 0.35), False),  # it is sure of these
+        (LITTLE, Evidence("I am going to have a little bit of a", -1.5, 0.35), False),  # the same
+        (WORD, Evidence("Computer.", -1.8, 0.39), False),
+        (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.39), False),  # speech
+        (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.45), True),
+    ],
+)
+def test_a_loop_that_the_full_window_does_not_confirm_is_nobodys(
+    short: Evidence, full: Evidence, nobodys: bool
+) -> None:
+    assert unconfirmed(short, full) is nobodys
 
 
 def test_cut_lies_in_the_pause() -> None:
