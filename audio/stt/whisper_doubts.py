@@ -18,6 +18,9 @@ _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
 """Evidence that alone condemns nothing, but does with a phantom phrase."""
 
+_GUESSED_LOG_PROBABILITY = -1.5
+"""So improbable are words of noise; with `_WEAK_NO_SPEECH` they were nobody's."""
+
 _MANY_WORDS = 4
 """In noise the model hears fewer, less probable ones, or the same again and again (docs/stt.md)."""
 
@@ -131,7 +134,7 @@ def invented(evidence: Evidence, language: str) -> bool:
     """Whether the text is to be taken for none at all, as on silence and noise.
 
     Either the no-speech token is likely, and it is not the words of somebody all the same, or it may be and the words
-    are not, or the whole text is one of the phrases that Whisper is known to invent in this language and one of the
+    are not, the less the more it may, or the whole text is one of the phrases that Whisper is known to invent in this language and one of the
     two is at least weak. A phrase alone counts for nothing: people do say "thank you". The reference implementation
     believes whatever is probable in the first case; what it hears in noise may be (docs/stt.md, "Words that nobody
     said").
@@ -139,6 +142,8 @@ def invented(evidence: Evidence, language: str) -> bool:
     if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
         return True
     if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
+        return True
+    if evidence.no_speech > _WEAK_NO_SPEECH and evidence.log_probability < _GUESSED_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())

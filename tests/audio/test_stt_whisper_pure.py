@@ -108,6 +108,9 @@ def test_gates(evidence: Evidence, gate: str) -> None:
         (Evidence("turn on the lamp", -1.1, 0.7), "en", True),
         (Evidence("turn on the lamp", -1.1, 0.5), "en", True),
         (Evidence("turn on the lamp", -1.1, 0.3), "en", False),
+        (Evidence("I like the food.", -2.1, 0.38), "en", True),  # a coffee shop
+        (Evidence("I like the food.", -1.4, 0.38), "en", False),
+        (Evidence("I like the food.", -2.1, 0.3), "en", False),
         (Evidence("turn on the lamp", -0.9, 0.5), "en", False),
         (Evidence("and turn on the lamp", -0.9, 0.7), "en", False),  # somebody goes on
         (Evidence("and a lamp", -0.5, 0.7), "en", False),
