@@ -134,10 +134,10 @@ def invented(evidence: Evidence, language: str) -> bool:
     """Whether the text is to be taken for none at all, as on silence and noise.
 
     Either the no-speech token is likely, and it is not the words of somebody all the same, or it may be and the words
-    are not, the less the more it may, or the whole text is one of the phrases that Whisper is known to invent in this language and one of the
-    two is at least weak. A phrase alone counts for nothing: people do say "thank you". The reference implementation
-    believes whatever is probable in the first case; what it hears in noise may be (docs/stt.md, "Words that nobody
-    said").
+    are not, the less the more it may, or the whole text is one of the phrases that Whisper is known to invent in this
+    language and one of the two is at least weak. A phrase alone counts for nothing: people do say "thank you". The
+    reference implementation believes whatever is probable in the first case; what it hears in noise may be
+    (docs/stt.md, "Words that nobody said").
     """
     if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
         return True
