@@ -37,8 +37,8 @@ from llm.chat import Message
 
 REAP_TIMEOUT_S = 2.0
 
-ECHOES_S = 2.0
-"""A word may come back from a room for so long: a voice of 0.4 s, the 160 ms behind it, and a loudspeaker's latency."""
+ECHOES_S = 3.0
+"""A word may come back from a room for so long: a voice of 2 s, the 160 ms behind it, and a loudspeaker's latency."""
 
 _ECHOES = round(ECHOES_S * REPLY_RATE_HZ)
 
@@ -262,7 +262,7 @@ class Attempts:
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
     def just_said(self, reply_id: ReplyId | None) -> str:
-        """What a microphone may have heard of this reply, or of the last one, in the last two seconds."""
+        """What a microphone may have heard of this reply, or of the last one, in the last three seconds."""
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             played = attempt.reply.played

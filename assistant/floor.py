@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
-from assistant.approach import GAP_MS, LONGEST_MS, Approach
+from assistant.approach import GAP_MS, Approach
 from assistant.behind import STILL_SPEAKS_MS, Behind, Waiting
 from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
@@ -53,9 +53,13 @@ GOES_ON_AFTER_MS = 1000.0
 have more to say."""
 
 
+BEGINNING_MS = 1000.0
+"""So far before a voice its beginning may lie that was not understood: a soft word, what is heard before it, a gap."""
+
+
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A voice into a reply that had no words, or none that interrupt: what comes right behind it may begin with it.
+    """A voice into a reply that had no words, or a guess: what comes right behind it may begin with it.
 
     Attributes:
         segment: In which it was heard.
@@ -68,7 +72,7 @@ class Beginning:
     def leads_to(self, onset: Samples) -> bool:
         """A voice that begins there goes on with it, as two into a silence would be one."""
         near = onset - self.until < samples_of_ms(GAP_MS)
-        return near and onset - self.segment <= samples_of_ms(LONGEST_MS)
+        return near and onset - self.segment <= samples_of_ms(BEGINNING_MS)
 
 
 class Floor(Enum):
@@ -90,8 +94,8 @@ class FloorState:
         behind: What is said behind a turn whose words are still to come.
         reply: The one that is under way.
         used_until: Voice that began before this was answered already.
-        beginning: Of what is said next, perhaps: used as well, but not answered.
         cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
+        beginning: Of what is said next, perhaps: used as well, but not answered.
         announcements: Waiting until nobody speaks.
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
     """
@@ -101,8 +105,8 @@ class FloorState:
     behind: Behind = field(default_factory=Behind)
     reply: FloorReply | None = None
     used_until: Samples = field(default=Samples(0))
-    beginning: Beginning | None = None
     cut_at: Samples | None = None
+    beginning: Beginning | None = None
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
     _turns_so_far: int = 0
@@ -364,8 +368,8 @@ class FloorState:
         return (*self.take(reply, reply.challenge, told.at, settings), *effects)
 
     def not_understood(self, reply: FloorReply, challenge: Challenge, at: Samples, *, echo: bool) -> Effects:
-        """Its words were asked for, and are none that interrupt. An echo is nobody's beginning."""
-        if not echo:
+        """Its words were asked for, and are none that interrupt. An echo begins nothing, nor does a plain "mhm"."""
+        if not echo and not challenge.backchannel:
             self.beginning = Beginning(challenge.segment, challenge.speech_end)
         return self.forgive(reply, challenge.speech_end, at)
 

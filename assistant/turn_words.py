@@ -13,9 +13,11 @@ def is_backchannel(text: str) -> bool:
 
 def is_echo(text: str, said: str) -> bool:
     """Whether it is nothing but words that were `said`, in a row: a loudspeaker's sound in the microphone."""
-    return f" {plain_words(text)} " in f" {plain_words(said)} "
+    words = plain_words(text)
+    return bool(words) and f" {words} " in f" {plain_words(said)} "
 
 
 def plain_words(text: str) -> str:
     """The words alone: case and punctuation are the recognizer's taste."""
-    return " ".join("".join(char for char in word if char.isalnum()) for word in text.lower().split())
+    words = ("".join(char for char in word if char.isalnum()) for word in text.lower().split())
+    return " ".join(word for word in words if word)

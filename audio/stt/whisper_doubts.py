@@ -134,10 +134,10 @@ def invented(evidence: Evidence, language: str) -> bool:
     """Whether the text is to be taken for none at all, as on silence and noise.
 
     Either the no-speech token is likely, and it is not the words of somebody all the same, or it may be and the words
-    are not, the less the more it may, or the whole text is one of the phrases that Whisper is known to invent in this
-    language and one of the two is at least weak. A phrase alone counts for nothing: people do say "thank you". The
-    reference implementation believes whatever is probable in the first case; what it hears in noise may be
-    (docs/stt.md, "Words that nobody said").
+    are improbable, very improbable where it hardly may be, or the whole text is one of the phrases that Whisper is
+    known to invent in this language and one of the two is at least weak. A phrase alone counts for nothing: people do
+    say "thank you". The reference implementation believes whatever is probable in the first case; what it hears in
+    noise may be (docs/stt.md, "Words that nobody said").
     """
     if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
         return True
@@ -152,13 +152,16 @@ def invented(evidence: Evidence, language: str) -> bool:
 def unconfirmed(short: Evidence, full: Evidence) -> bool:
     """Whether what goes round in a short window, and may be no speech, is nobody's by the full window, too.
 
-    There it goes round again, or other words are heard, or hardly any, of which the model is not sure either: such are
-    the voices of a coffee shop. A loop is probable by itself, whatever it was made of: its probability says nothing.
+    There it goes round again, or other words are heard, or hardly any, that fail a gate as well: such are the voices of
+    a coffee shop. A loop is probable by itself, whatever it was made of: its probability says nothing.
     """
     if not doubt(full) or max(short.no_speech, full.no_speech) <= _MAYBE_NO_SPEECH:
         return False
+    if full.no_speech > MOST_NO_SPEECH and _somebodys(full):
+        return False
     fewer, more = sorted((plain(full.text), plain(without_loop(short.text))), key=len)
     alike = f" {fewer} " in f" {more} " and 2 * len(fewer.split()) >= len(more.split())
+    alike = alike or set(fewer.split()) == set(more.split())
     return goes_round(full.text) or not alike
 
 

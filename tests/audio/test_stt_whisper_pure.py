@@ -58,6 +58,8 @@ WORD = Evidence("computer " * 8, -0.2, 0.5)
         (LITTLE, Evidence("I am going to have a photo of the other one.", -0.8, 0.35), False),  # it is sure of these
         (LITTLE, Evidence("I am going to have a little bit of a", -1.5, 0.35), False),  # the same
         (WORD, Evidence("Computer.", -1.8, 0.39), False),
+        (Evidence("No " * 7, -0.3, 0.45), Evidence("No, no, no, no, no.", -1.05, 0.1), False),
+        (Evidence("turn it off " * 3, -0.5, 0.55), Evidence("Turn it all off.", -0.45, 0.65), False),  # somebody's
         (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.39), False),  # speech
         (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.45), True),
     ],
