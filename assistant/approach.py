@@ -29,6 +29,9 @@ WORDS_WITHIN_MS = 800.0
 LONGEST_MS = 2000.0
 """Of those that are joined; recognizers hear no further back than some seconds."""
 
+BEGINNING_MS = 1000.0
+"""So far before a voice its beginning may lie that was not understood: a soft word, what is heard before it, a gap."""
+
 
 @dataclass(frozen=True, slots=True)
 class Approach:
@@ -69,3 +72,21 @@ class Approach:
     def is_over(self, at: Samples) -> bool:
         """A frame of silence: it was nothing."""
         return at - self.voiced_until >= samples_of_ms(GAP_MS if self.segment is None else WORDS_WITHIN_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A voice into a reply that had no words, or a guess: what comes right behind it may begin with it.
+
+    Attributes:
+        segment: In which it was heard.
+        until: Its end.
+    """
+
+    segment: SegmentId
+    until: Samples
+
+    def leads_to(self, onset: Samples) -> bool:
+        """A voice that begins there goes on with it, as two into a silence would be one."""
+        near = onset - self.until < samples_of_ms(GAP_MS)
+        return near and onset - self.segment <= samples_of_ms(BEGINNING_MS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Literal
 
-from assistant.approach import GAP_MS, Approach
+from assistant.approach import Approach, Beginning
 from assistant.behind import STILL_SPEAKS_MS, Behind, Waiting
 from assistant.floor_reply import MOST_FAILURES, Announcement, Challenge, FloorReply
 from assistant.open_turn import OpenTurn, prepared
@@ -51,28 +51,6 @@ MOST_ANNOUNCEMENTS = 20
 GOES_ON_AFTER_MS = 1000.0
 """Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
 have more to say."""
-
-
-BEGINNING_MS = 1000.0
-"""So far before a voice its beginning may lie that was not understood: a soft word, what is heard before it, a gap."""
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """A voice into a reply that had no words, or a guess: what comes right behind it may begin with it.
-
-    Attributes:
-        segment: In which it was heard.
-        until: Its end.
-    """
-
-    segment: SegmentId
-    until: Samples
-
-    def leads_to(self, onset: Samples) -> bool:
-        """A voice that begins there goes on with it, as two into a silence would be one."""
-        near = onset - self.until < samples_of_ms(GAP_MS)
-        return near and onset - self.segment <= samples_of_ms(BEGINNING_MS)
 
 
 class Floor(Enum):

@@ -28,9 +28,6 @@ RECORDINGS = Path(__file__).parent / "recordings"
 WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 """2 s; "what time is it" is said from 0.7 to 1.6 s."""
 
-REAL_LATE_MS = 20.0
-"""So much may pass on a real loop from one look at its clock to the next, with nothing between them."""
-
 
 @dataclass(slots=True)
 class Hold:

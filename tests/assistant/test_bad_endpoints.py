@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 import rehearsal
 from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait, answer, chunk, event, serving, status
-from real_time import REAL_LATE_MS, scripted
+from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
 from assistant.reply import BROKE_OFF
@@ -203,7 +203,7 @@ class TestFault:
     def test_is_accounted_for(self, evening: Evening, case: Case) -> None:
         for record in evening.performances[case.name].records:
             assert record.response_latency_ms is not None
-            adds_up(record, REAL_LATE_MS)
+            adds_up(record)
 
     def test_does_not_end_the_conversation(self, evening: Evening, case: Case) -> None:
         performance = evening.performances[case.name]
@@ -252,7 +252,7 @@ def test_half_a_character_in_a_whole_answer_spoils_nothing() -> None:
         assert " ".join(performance.units).replace("\ufffd", "").strip() == "It is fine", name
         (record,) = performance.records
         assert record.error is None, name
-        adds_up(record, REAL_LATE_MS)
+        adds_up(record)
 
 
 async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performance]]:

@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from real_time import REAL_LATE_MS, WHAT_TIME, Hold, bare_environment, said_twice
+from real_time import WHAT_TIME, Hold, bare_environment, said_twice
 from rehearsal import Performance, adds_up
 from rich.console import Console
 
@@ -74,7 +74,7 @@ async def held(recording: Path, at_s: float, happens: Callable[[Engines], None],
         assert is_running(pid)
     assert not is_running(pid)
     for record in performance.records:
-        adds_up(record, REAL_LATE_MS)
+        adds_up(record)
     return performance
 
 

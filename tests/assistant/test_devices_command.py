@@ -110,8 +110,7 @@ def test_on_a_card(tmp_path: Path) -> None:
             played = repartee("--tone", "--output", SPEAKER)
         assert (played.returncode, played.stderr) == (0, "")
         assert f'Two notes were played on "{SPEAKER}"' in played.stdout
-        for note in np.split(tone(), 2):  # a gap between or in them turns the phase of what comes behind it
-            assert any(found_at(recorder.pcm, part)[1] > 0.9 for part in np.split(note, 2))
+        assert found_at(recorder.pcm, tone())[1] > 0.9
         speaking = card.speak(write_wav(tmp_path / "voice.wav", noise(16_000 * 10), 16_000))
         metered = repartee("--meter", "1", "--input", MICROPHONE)
         speaking.terminate()
@@ -119,9 +118,13 @@ def test_on_a_card(tmp_path: Path) -> None:
         assert "That is fine" in metered.stdout
         told = json.loads(repartee("--json", "--meter", "1", "--input", MICROPHONE, "--tone").stdout)
         assert MICROPHONE in [device["name"] for device in told["devices"]]
-        assert told["meter"].pop("overflows") <= 2  # a busy machine's
-        assert told["meter"].pop("verdict").startswith("Nothing was heard: the microphone is muted, or it is another")
-        assert told["meter"] == {"device": MICROPHONE, "loudest_dbfs": -120.0, "troubles": []}
+        assert told["meter"] == {
+            "device": MICROPHONE,
+            "loudest_dbfs": -120.0,
+            "overflows": 0,
+            "verdict": "Nothing was heard: the microphone is muted, or it is another one.",
+            "troubles": [],
+        }
         assert told["tone"]["verdict"].startswith("Two notes were played on")
         unknown = repartee("--meter", "1", "--input", "moon")
         assert unknown.returncode == 2

@@ -12,7 +12,7 @@ import rehearsal
 from aws_server import own_environment, refusal, serving_aws
 from endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
 from llm_server import Abort, status
-from real_time import REAL_LATE_MS, scripted
+from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
 from assistant import build
@@ -58,7 +58,7 @@ def heard(performance: Performance, by: str) -> None:
     assert (record.outcome, record.error) == ("answered", None)
     assert record.engines["answered_by"] == by
     assert record.response_latency_ms is not None
-    adds_up(record, REAL_LATE_MS)
+    adds_up(record)
 
 
 def test_every_kind_is_heard() -> None:

@@ -126,7 +126,7 @@ def test_it_fails_as_it_is_told_to(fault: str, kind: type[LlmError], tokens: int
 
 
 def test_a_far_network_is_told_from_a_slow_model() -> None:
-    async def talk() -> tuple[list[float | None], float]:
+    async def talk() -> tuple[float | None, float]:
         loop = asyncio.get_running_loop()
         async with answering(Manner(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
             chat = OpenAIChat("controlled", url, "m")
@@ -135,14 +135,12 @@ def test_a_far_network_is_told_from_a_slow_model() -> None:
             began_s = loop.time()
             events = await ask(chat, [Message("user", "turn on the lamp")])
             took_s = loop.time() - began_s
-            for _ in range(2):  # what a busy machine adds is seldom added three times
-                events += await ask(chat, [Message("user", "turn on the lamp")])
             await chat.aclose()
-        return [event.round_trip_s for event in events if isinstance(event, Sent)], took_s
+        return next(event.round_trip_s for event in events if isinstance(event, Sent)), took_s
 
-    round_trips_s, took_s = asyncio.run(talk())
-    assert len(round_trips_s) == 3
-    assert 0.06 <= min(trip_s or 0.0 for trip_s in round_trips_s) < 0.11
+    round_trip_s, took_s = asyncio.run(talk())
+    assert round_trip_s is not None
+    assert 0.06 <= round_trip_s < 0.11
     assert took_s >= 0.11
 
 

@@ -40,5 +40,5 @@ def test_the_first_turn_after_a_silence_is_as_fast_as_the_others() -> None:
         return median(usual.first_tokens_s), warm.first_tokens_s[0], cold.first_tokens_s[0]
 
     usual_s, warm_s, cold_s = asyncio.run(both())
-    assert warm_s < usual_s + 0.1
-    assert cold_s > usual_s + 0.14  # the servers did drop the connections
+    assert warm_s < usual_s + 0.05
+    assert cold_s > usual_s + 0.1  # the servers did drop the connections

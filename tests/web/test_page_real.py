@@ -204,7 +204,7 @@ def test_a_voice_silences_what_is_rendered(visit: Visit) -> None:
     assert np.max(np.abs(before)) > LOUD  # the reply was under way
     assert begins < taken < begins + 1.5 * tape.rate_hz
     answered = round((place(tape, LAMP) + LAMP.ends_s) * tape.rate_hz)
-    assert np.max(np.abs(tape.player[taken + tape.rate_hz * 3 // 20 : answered])) < 1e-4
+    assert np.max(np.abs(tape.player[taken + tape.rate_hz // 20 : answered])) < 1e-4
     assert first["trace"]["outcome"] == "interrupted"
     (cut,) = [item for item in visitor.items("assistant") if item["cut"]]
     assert 0 < cut["heard"] < len(cut["words"])

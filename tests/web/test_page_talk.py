@@ -132,7 +132,7 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     end = tape.frame + likeness(tape.microphone, spoken)[1] + len(spoken)
     gap_ms = (first - end) * 1000 / tape.rate_hz + delay_ms
     assert turn["latency_ms"] == pytest.approx(gap_ms, abs=20)
-    assert 300 < turn["latency_ms"] < 1000  # the script waits 300 ms; the rest is a busy machine's
+    assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is a busy machine's
     assert 5 < turn["device_ms"] < 200
 
     reports = server.of("repartee.playout")
@@ -157,7 +157,7 @@ def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
     tape = read_tape(page)
     pressed = page.evaluate("window.pressed") * tape.rate_hz - tape.frame
     last = np.flatnonzero(np.abs(tape.player) > 1e-4)[-1]
-    assert (last - pressed) / tape.rate_hz < 0.15
+    assert (last - pressed) / tape.rate_hz < 0.05
     assert server.of("response.cancel") or server.of("output_audio_buffer.clear")
     assert page.locator(".item.assistant.cut").count() == 1
     assert not server.of("repartee.playout")[-1]["finished"]

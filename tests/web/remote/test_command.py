@@ -116,7 +116,7 @@ def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualC
                 heard.stop()
             process.stdin.write("/quit\n")
             process.stdin.flush()
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=5) == 0
             reader.join()
     assert any(line.startswith("you: what time is it") for line in lines)
     latency_ms = float(re.findall(r"latency: (\d+) ms", told)[0])
