@@ -250,7 +250,10 @@ export class Talk extends EventTarget {
     if (this._response === id) this._response = null;
     this.sound.output.end(id);
     if (status === "cancelled" && this.sound.output.holds(id)) this.sound.output.flush();
-    if (status === "failed") this._tell("notice", "The reply failed. The turn's record says why.");
+    if (status !== "failed") return;
+    this._tell("notice", "The reply failed. The turn's record says why.");
+    const turn = this.turns.replyFailed(id);
+    if (turn) this._tell("turn", turn);
   }
 
   _truncated(itemId) {
