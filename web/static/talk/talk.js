@@ -71,6 +71,7 @@ export class Talk extends EventTarget {
   end() {
     this.wire.close();
     this.sound.output.flush();
+    this.conversation.end();
     this._ready = false;
   }
 
@@ -167,6 +168,7 @@ export class Talk extends EventTarget {
       this._response = this._silenced = null;
       this._tell("trouble", { name: "not-kept", said: "" });
     }
+    if (resumed) this.conversation.resumed();
     if (resumed) this._line.lost(session.repartee.heard_ms);
     else this._line.begin();
     this.sound.output.duck(false); // the end of a duck may have gone down with the connection
