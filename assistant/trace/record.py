@@ -21,7 +21,7 @@ Outcome = Literal[
 
 EventName = Literal[
     "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
-    "moment", "duck", "unduck", "interrupt", "unheard", "error",
+    "moment", "duck", "unduck", "interrupt", "unheard", "language", "error",
 ]  # fmt: skip
 
 
