@@ -19,7 +19,7 @@ from assistant.cores import cores, piper_threads, whisper_threads
 from assistant.deeds import Deeds
 from assistant.endpoint_kinds import model_of
 from assistant.local_zone import LOCAL
-from assistant.models.needs import Need, at_hand, is_path, is_piper_voice, missing
+from assistant.models.needs import Need, at_hand, is_path, is_piper_voice, lacking_model
 from assistant.skills import Running
 from assistant.trace.spans import Asked, provider_of
 from audio.errors import EngineLoadError
@@ -72,9 +72,9 @@ def smart_turn(place: Path) -> "SmartTurnDesk":
 
 def place_of(need: Need) -> Path:
     """Where a model for speech lies. Raises EngineLoadError where it is not at hand, or does not know the language."""
-    place, what = at_hand(need), "Piper voice" if need.kind == "piper" else "Whisper model"
+    place = at_hand(need)
     if place is None:
-        raise EngineLoadError(f"the {what} {need.unfit or f'is not at hand ({missing(need)})'}.")
+        raise EngineLoadError(f"{lacking_model(need)}.")
     return place
 
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
-from assistant.cli_options import Config, Llm, Overrides, with_home
+from assistant.cli_options import Config, Llm, Overrides, settings_of, with_home
 from assistant.endpoints.cli import endpoints
 from assistant.engine_bench.cli import bench
 from assistant.groups import first_of
@@ -67,13 +67,12 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Hear a conversation: a recording of a person talks with the assistant, in real time."""
-    from assistant.config.loading import load_settings
     from assistant.config.sources import Option
     from assistant.demo import demo as run_demo
     from assistant.terminal import terminal
 
     engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
-    loaded = load_settings(config, os.environ, overrides or [], engines)
+    loaded = settings_of(config, overrides, engines)
     asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm))
 
 
@@ -89,7 +88,6 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
-    from assistant.config.loading import load_settings
     from assistant.config.sources import Option
     from assistant.endpoints.local_search import chosen
     from assistant.terminal import terminal
@@ -100,7 +98,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
         await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
 
     address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
-    loaded = load_settings(config, os.environ, overrides or [], address)
+    loaded = settings_of(config, overrides, address)
     asyncio.run(run())
 
 
@@ -134,7 +132,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk through this machine's microphone and loudspeaker."""
-    from assistant.config.loading import ConfigError, load_settings
+    from assistant.config.loading import ConfigError
     from assistant.config.sources import Option
     from assistant.terminal import terminal
 
@@ -144,7 +142,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         Option("--output", "audio.output", audio_out),
         Option("--echo", "audio.echo", echo),
     ]
-    loaded = load_settings(config, os.environ, overrides or [], given)
+    loaded = settings_of(config, overrides, given)
     console = terminal()
     if name is not None and not resume:
         raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
@@ -166,10 +164,10 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     """Show the effective configuration, and where each value comes from."""
     from rich.table import Table
 
-    from assistant.config.loading import load_settings, render_effective
+    from assistant.config.loading import render_effective
     from assistant.terminal import terminal
 
-    loaded = load_settings(config, os.environ, overrides or [])
+    loaded = settings_of(config, overrides)
     console, rows = terminal(), render_effective(loaded)
     # In one piece where the values keep some room beside them: what cannot wrap would take all of theirs.
     keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)

@@ -1,11 +1,18 @@
-"""Options that several commands have."""
+"""Options that several commands have, and the settings that follow from them."""
 
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assistant.home import HomeError, at_home
+
+if TYPE_CHECKING:
+    from assistant.config.loading import Loaded
+    from assistant.config.sources import Option
 
 
 def with_home(text: str | Path) -> Path:
@@ -16,6 +23,16 @@ def with_home(text: str | Path) -> Path:
         return at_home(str(text))
     except HomeError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "Sequence[Option]" = ()) -> "Loaded":
+    """The settings of a command; what was found and not used is said on stderr. Raises ConfigError."""
+    from assistant.config.loading import load_settings  # noqa: PLC0415 - --help needs no settings
+
+    loaded = load_settings(config, os.environ, overrides or [], options)
+    if loaded.note:
+        sys.stderr.write(f"repartee: {loaded.note}\n")
+    return loaded
 
 
 Config = Annotated[

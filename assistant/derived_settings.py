@@ -2,11 +2,13 @@
 whoever is listened to are given. Pure."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from assistant.attention import Attention, WakePhrase
 from assistant.config.settings import Profile, Settings
 from assistant.engines import SessionSettings
+from assistant.language_hint import language_hint
 from assistant.models.needs import Need, needed
 from assistant.tools import ToolSettings
 from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience
@@ -89,6 +91,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         settings.assistant.greeting,
         reads(settings),
         tool_settings(settings),
+        partial(language_hint, settings),
     )
 
 

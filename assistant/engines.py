@@ -71,6 +71,7 @@ class SessionSettings:
         greeting: Said at the beginning; "" for none.
         reads: The conversation's language is one whose grammar the estimate of turn ends knows.
         tools: How long tools may take.
+        language_hint: What to say where speech may be in another language: a sentence, by `Words.other_language`.
     """
 
     stt_timeout_s: float = 3.0
@@ -78,6 +79,7 @@ class SessionSettings:
     greeting: str = ""
     reads: bool = True
     tools: ToolSettings = field(default_factory=ToolSettings)
+    language_hint: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from assistant.attention import Attention
 from assistant.ears import Ears
 from assistant.engines import Engines, SessionSettings
-from assistant.facts import Fact, WordsHeard
+from assistant.facts import Fact, Trouble, WordsHeard
 from assistant.judge import Judge
 from assistant.restarting import Restarting, reason_of
 from assistant.trace.recorder import Recorder
@@ -69,6 +69,8 @@ class Listening:
     _judge: Judge | None = None
     _warmth: Warmth | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
+    _other: tuple[SegmentId, str] | None = None  # a segment whose words may be in another language: which
+    _hinted: bool = False  # that was said, once in a conversation
     _question: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `reconsider`
 
     def __post_init__(self) -> None:
@@ -145,6 +147,7 @@ class Listening:
         used = isinstance(effect, CloseSegment)
         if self._question is not None and self._question[0] == effect.segment:
             self._forget_question()
+        self._hint_language(effect, now_s)
         self._ears.end(effect.segment, used=used)
         self.recorder.segment_ended(effect.turn, now_s)
         if self._judge is not None:
@@ -198,6 +201,15 @@ class Listening:
             self.recorder.partial(heard, _now_s())
         self.tell(Partial(self._at, heard, address.named and bool(text), asked=True, echo=echo))
 
+    def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
+        """Say, once a conversation, that speech which was hardly understood may be in another language."""
+        other, hint = self._other, self.settings.language_hint
+        if self._hinted or not self.meant or other is None or other[0] != effect.segment or hint is None:
+            return
+        self._hinted = True
+        self.recorder.event(effect.turn, "language", now_s, other[1])
+        self.show(Trouble(hint(other[1])))
+
     def _forget_question(self) -> None:
         """Nobody wants to know any more."""
         question, self._question = self._question, None
@@ -216,6 +228,10 @@ class Listening:
         if words is None and self.meant:
             return NotTranscribed(self._at, effect.reply, effect.segment)
         words = words or Words(effect.segment, self._at, "")  # nobody waits for what was lost of it
+        if words.other_language:
+            self._other = effect.segment, words.other_language
+        elif words.text and not words.rough:
+            self._other = None
         address = self.attention.address(words.text, onset)
         if wanted and address.kind != "overheard" and not words.draft:  # which may lack the last word of a sentence
             self._addressed()
@@ -223,7 +239,9 @@ class Listening:
                 self._judge.words(effect.segment, address.text, words.closure)
         void = "" if address.kind == "meant" else address.kind
         # What was expected behind them has been judged, and is nothing to turn taking.
-        return Transcribed(self._at, effect.reply, replace(words, text=address.text, closure=None), void)
+        return Transcribed(
+            self._at, effect.reply, replace(words, text=address.text, closure=None, other_language=""), void
+        )
 
     # ---- how long a silence is waited for ----
 

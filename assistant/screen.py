@@ -10,9 +10,9 @@ from rich.text import Text
 
 from assistant.facts import Fact, ReplyCut, SpeechStarted, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.latency import Stage
-from assistant.trace.record import TurnRecord
+from assistant.trace.record import FAILED, TurnRecord
 from assistant.turn_events import ReplyId
-from assistant.waterfall import BAND_MS, SHORT_NAMES, nearest_rank, segments, verdict
+from assistant.waterfall import BAND_MS, NOT_COUNTED, SHORT_NAMES, nearest_rank, segments, verdict
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen
@@ -111,10 +111,12 @@ class Screen:
 def waterfall(record: TurnRecord, most_cells: int) -> Text:
     """One line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
     latency_ms = record.response_latency_ms or 0.0
-    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1]
+    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
     line = Text(INDENT)
     line.append(f"{latency_ms:4.0f} ms ", style="bold")
     line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
+    if record.failed:
+        line.append(f"{NOT_COUNTED}  ", style="red")
     parts = segments(record, most_cells)
     for part in parts:
         line.append("█" * part.cells, style=COLOURS[part.stage])
@@ -125,10 +127,16 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     return line
 
 
+def _how_it_failed(record: TurnRecord) -> str:
+    return record.outcome if record.outcome in FAILED else "failed"
+
+
 def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["Chosen"], *, whole: bool = True) -> None:
     """At the end: the distribution of the latency, and which engines ran and why. `whole`: it did not break off."""
     records = list(records)
-    latencies = [record.response_latency_ms for record in records if record.response_latency_ms is not None]
+    latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
+    failed = sum(record.failed for record in records)
+    turns = "turn" if len(latencies) == 1 else "turns"
     if latencies:
         p50, p95 = nearest_rank(latencies, 50), nearest_rank(latencies, 95)
         inside = sum(BAND_MS[0] <= latency <= BAND_MS[1] for latency in latencies)
@@ -136,16 +144,19 @@ def summary(console: Console, records: Iterable[TurnRecord], chosen: Iterable["C
             Text.assemble(
                 "response latency  ",
                 (f"p50 {p50:.0f} ms  p95 {p95:.0f} ms", "bold"),
-                f"  over {len(latencies)} turns, {inside} of them within 200–500 ms",
+                f"  over {len(latencies)} {turns}, {inside} of them within 200–500 ms",
                 f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
+                f"; {failed} more failed" if failed else "",
             ),
             soft_wrap=True,
         )
-    elif answered := [record for record in records if record.outcome in {"answered", "interrupted"}]:
+    elif answered := [
+        record for record in records if record.outcome in {"answered", "interrupted"} and not record.failed
+    ]:
         reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
         turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
         console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
-    elif ill := sorted({record.outcome for record in records if record.outcome in {"failed", "stuck"}}):
+    elif ill := sorted({_how_it_failed(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(ill)}")
     else:
         of_what = ": nothing was heard that sounded like words" if whole else ""

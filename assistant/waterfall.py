@@ -8,6 +8,9 @@ from assistant.trace.record import TurnRecord
 BAND_MS = (200.0, 500.0)
 """The response latency we promise: sooner sounds like an interruption, later like a wait."""
 
+NOT_COUNTED = "failed, not counted"
+"""What stands in place of the verdict on the latency of a turn that failed."""
+
 CELL_MS = 12.5
 """What one cell of the bar stands for: the band's upper end is 40 cells."""
 
@@ -54,6 +57,11 @@ def verdict(latency_ms: float) -> str:
     if latency_ms < low:
         return "sooner than 200–500 ms"
     return "within 200–500 ms" if latency_ms <= high else "later than 200–500 ms"
+
+
+def verdict_on(record: TurnRecord) -> str:
+    """Where the latency of a turn lies against the band, or that the turn failed."""
+    return NOT_COUNTED if record.failed else verdict(record.response_latency_ms or 0.0)
 
 
 def nearest_rank(values: list[float], percent: float) -> float:

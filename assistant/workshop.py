@@ -6,7 +6,7 @@ Which engine is which class is in build.py.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from assistant.engines import Chosen, Engines
 from assistant.groups import first_of
 from assistant.judge import Listener, judge_once
 from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, missing
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, missing
 from assistant.spoken.reading import spoken
 from assistant.turn_end.estimate import fitted_turn_end
 from audio.errors import EngineError, EngineLoadError
@@ -243,6 +243,8 @@ class Workshop:
         return shared.transcriber()
 
     async def _sphinx(self, lacking: str) -> Transcriber:
+        if self.settings.assistant.language.partition("-")[0].lower() != "en":
+            raise EngineLoadError(self._no_recognizer())
         began_s = _now_s()
         transcriber = build.sphinx(self.settings, self._sentences)
         await self._timed(transcriber.name, transcriber.load())
@@ -254,6 +256,18 @@ class Workshop:
             why += ": choose other words, as hey computer"
         self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or deaf_to))
         return transcriber
+
+    def _no_recognizer(self) -> str:
+        """Why nothing understands a language that is not English; what to do names only what is not so already."""
+        language = self.settings.assistant.language
+        (need, *_) = needs(replace(self.settings, stt=replace(self.settings.stt, engine="faster-whisper")))
+        wanted = ['set stt.engine = "auto"'] if self.settings.stt.engine == "pocketsphinx" else []
+        lacking = [lacking_model(need)] if at_hand(need) is None else []
+        other = 'set assistant.language = "en"'
+        why = f"pocketsphinx understands English only, not {language!r}"
+        if lacking and wanted:
+            return f"{why}: {wanted[0]} ({lacking[0]}), or {other}."
+        return f"{why}: {wanted[0]}, or {other}." if wanted else f"{why}, and {lacking[0]}; or {other}."
 
     def _missing(self, kind: Kind) -> str:
         """What the best engine of a stage lacks; "" where its model is at hand."""

@@ -194,7 +194,8 @@ class ScriptedHearing:
         if engine.hangs:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
-        return Words(self.segment, Samples(self.segment + self.until), text, early and engine.early_rough)
+        rough, other = early and engine.early_rough, engine.other_language
+        return Words(self.segment, Samples(self.segment + self.until), text, rough, other_language=other)
 
     def close(self) -> None:
         self.over = True
@@ -213,6 +214,7 @@ class ScriptedTranscriber:
         early_lack: So many of the last words are not in those that are asked for early.
         early_rough: Those are a guess.
         draft_lacks: There is a draft at once, without so many of the last words; None: there is none.
+        other_language: Which its words may be in.
     """
 
     says: Sequence[Says]
@@ -226,6 +228,7 @@ class ScriptedTranscriber:
     hangs: bool = False
     breaks: bool = False
     dips_badly: bool = False
+    other_language: str = ""
     name: str = "scripted ears"
     detail: str = ""
     loads: int = 0

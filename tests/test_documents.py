@@ -11,7 +11,7 @@ import typer
 
 from assistant.cli import app
 from assistant.config.settings import DEFAULTS, SECTIONS
-from assistant.replay.advice import KEYS
+from assistant.replay.findings import KEYS
 from assistant.talk.dialogs import HELP
 from assistant.talk.plain import COMMANDS as TYPED
 

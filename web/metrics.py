@@ -52,7 +52,7 @@ class Metrics:
         self._turns = Counter("repartee_turns", "Turns, by how they ended.", ["outcome"], registry=registry)
         self._latency = Histogram(
             "repartee_response_latency_seconds",
-            "From the last speech sample to the first audible sample of the reply.",
+            "From the last speech sample to the first audible sample of the reply; without turns that failed.",
             registry=registry,
             buckets=LATENCY_BUCKETS_S,
         )
@@ -118,10 +118,10 @@ class Metrics:
         """A turn is finished."""
         self._turns.labels(record.outcome).inc()
         exemplar = {"trace_id": record.trace_id}
-        if record.response_latency_ms is not None:
-            self._latency.observe(record.response_latency_ms / 1000, exemplar)
-        for stage, share in record.stages.items():
-            self._stages.labels(stage).observe(share.ms / 1000, exemplar)
+        if record.counted_latency_ms is not None:
+            self._latency.observe(record.counted_latency_ms / 1000, exemplar)
+            for stage, share in record.stages.items():
+                self._stages.labels(stage).observe(share.ms / 1000, exemplar)
         for answer in record.answers:
             self._count(answer)
         names = [event.name for event in record.events]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.endpoint_tables import with_table, without_table
-from assistant.config.loading import ConfigError, load_settings, settings_in
+from assistant.config.loading import ConfigError, is_foreign, load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import unknown
 from assistant.whole_file import write_whole
@@ -102,10 +102,15 @@ def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
     Returns:
         The one asked for, else the one in effect, else config.toml in the working directory. Never the file of an
         installed package: what it holds are the defaults, and an update replaces it.
+
+    Raises:
+        ConfigError: config.toml in the working directory is another program's.
     """
     if config is not None:
         return ConfigFile(config)
     if in_effect is None or in_effect.resolve().parent == Path(__file__).resolve().parents[1]:
+        if is_foreign(FILE):
+            raise ConfigError([f"{FILE} in this folder is another program's; name another file with --config"])
         return ConfigFile(FILE)
     return ConfigFile(in_effect)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import knows
+from assistant.config.ownership import MOST_BYTES, is_ours
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
     ENDPOINT_KEYS,
@@ -57,6 +58,7 @@ class Loaded:
             "environment REPARTEE_TURN_PROFILE", "--set" or "--stt"; the endpoints together are "llm.endpoints", the
             servers of tools "tools.servers".
         file: The file that was read, if any.
+        ignored: A config.toml in the working directory that was not read, for it is another program's.
         keys_at_hand: Those of the variables that endpoints and tool servers name that are set and not empty.
     """
 
@@ -64,6 +66,12 @@ class Loaded:
     origin: Mapping[str, str]
     file: Path | None
     keys_at_hand: frozenset[str]
+    ignored: Path | None = None
+
+    @property
+    def note(self) -> str:
+        """What to say of the file that was not read; "" where there is none."""
+        return "" if self.ignored is None else ignored_note(self.ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,8 @@ def load_settings(
     """The settings from all sources.
 
     Args:
-        config: The file asked for; None: config.toml in the working directory, else the project's own.
+        config: The file asked for; None: config.toml in the working directory if it is Repartee's (ownership.py), else
+            the project's own.
         environ: Environment variables.
         overrides: Each "section.key=value"; later ones win.
         options: Those of the command that are short for one of these.
@@ -89,7 +98,7 @@ def load_settings(
     Raises:
         ConfigError: A source cannot be read, or says something that is not allowed.
     """
-    file = config if config is not None else _found_file()
+    file, ignored = (config, None) if config is not None else _found_file()
     given: list[Given] = []
     if file is not None:
         given += _sound(from_file(file))
@@ -103,7 +112,20 @@ def load_settings(
         raise ConfigError(problems)
     origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}
     at_hand = frozenset(name for name in key_variables if environ.get(name))
-    return Loaded(settings, MappingProxyType(origin), file, at_hand)
+    return Loaded(settings, MappingProxyType(origin), file, at_hand, ignored)
+
+
+def ignored_note(file: Path) -> str:
+    """What to say of a file in the working directory that was not read."""
+    return f"{file} in this folder is another program's and is not used; if it is yours: --config {file}"
+
+
+def is_foreign(file: Path) -> bool:
+    """Whether a file is there that can be read, and that is another program's."""
+    try:
+        return not is_ours(file.read_bytes()[:MOST_BYTES])
+    except OSError:
+        return False  # whoever reads it says so
 
 
 def settings_in(content: bytes, file: Path) -> Settings:
@@ -165,12 +187,14 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
     return rows
 
 
-def _found_file() -> Path | None:
+def _found_file() -> tuple[Path | None, Path | None]:
+    """The file to read, and one in the working directory that is another program's."""
     package = Path(__file__).parents[1]
     candidates = [Path("config.toml"), package / "config.toml"]
     if (package.parent / "pyproject.toml").is_file():  # a checkout; an installed package has others' files beside it
         candidates.append(package.parent / "config.toml")
-    return next((file for file in candidates if _is_there(file)), None)
+    ignored = candidates.pop(0) if _is_there(candidates[0]) and is_foreign(candidates[0]) else None
+    return next((file for file in candidates if _is_there(file)), None), ignored
 
 
 def _is_there(file: Path) -> bool:

@@ -187,8 +187,13 @@ def configuration(loaded: Loaded) -> Section:
     changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
     text = f"{loaded.file or 'no file'}; {f'not the default: {differing}' if changed else 'everything as by default'}"
+    facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
+    if loaded.ignored is not None:
+        facts["ignored"] = str(loaded.ignored)
+        text = f"{text}; {loaded.ignored} here is another program's and is not used"
+    remedy = "" if loaded.ignored is None else f"if it is yours: --config {loaded.ignored}"
     findings = (
-        Finding("ok", "settings", text, facts={"file": str(loaded.file) if loaded.file else None, "changed": changed}),
+        Finding("ok" if loaded.ignored is None else "warn", "settings", text, remedy=remedy, facts=facts),
         trace_finding(loaded.settings.trace.dir),
     )
     return Section("configuration", "Configuration and disk", findings)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Overrides, with_home
+from assistant.cli_options import Config, Overrides, settings_of, with_home
 
 endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
 
@@ -33,13 +33,13 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
     if context.invoked_subcommand is not None:
         return
-    from assistant.config.loading import ConfigError, load_settings
+    from assistant.config.loading import ConfigError
     from assistant.endpoints.picture import draw
     from assistant.endpoints.survey import said_in, show, survey
     from assistant.terminal import terminal
     from assistant.whole_file import is_among
 
-    loaded = load_settings(config, os.environ, overrides or [])
+    loaded = settings_of(config, overrides)
     for picture in (svg, png):
         if picture is not None and loaded.file is not None and is_among(picture, [loaded.file]):
             raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
@@ -78,6 +78,8 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     from assistant.terminal import terminal
 
     wanted = Wanted(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
+    if config is None:
+        settings_of(None, None)  # says which file is not used
     asyncio.run(add(wanted, config, os.environ, terminal()))
 
 
@@ -89,4 +91,6 @@ def remove_endpoint(
     from assistant.endpoints.editing import remove
     from assistant.terminal import terminal
 
+    if config is None:
+        settings_of(None, None)  # says which file is not used
     remove(name, config, os.environ, terminal())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Overrides, with_home
+from assistant.cli_options import Config, Overrides, settings_of, with_home
 
 bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
 
@@ -54,6 +54,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.engine_bench.report import tables, write
     from assistant.terminal import terminal
 
+    settings_of(config, overrides)  # says what is wrong, or not used, before anything is measured
     progress = terminal(stderr=True)
     wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
     with progress.status("reading the recordings") as status:

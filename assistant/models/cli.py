@@ -1,11 +1,10 @@
 """The commands `repartee models ...`: which models there are, and fetching them."""
 
-import os
 from typing import Annotated
 
 import typer
 
-from assistant.cli_options import Config, Overrides
+from assistant.cli_options import Config, Overrides, settings_of
 
 models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
 
@@ -27,12 +26,11 @@ def list_models(
     from rich.table import Table
     from rich.text import Text
 
-    from assistant.config.loading import load_settings
     from assistant.derived_settings import needs
     from assistant.models.needs import rows
     from assistant.terminal import terminal
 
-    settings = load_settings(config, os.environ, overrides or []).settings
+    settings = settings_of(config, overrides).settings
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     found = rows(needs(settings), everything=everything)
     console = terminal()
@@ -62,7 +60,6 @@ def pull(
     overrides: Overrides = None,
 ) -> None:
     """Fetch a model. Nothing else ever downloads one."""
-    from assistant.config.loading import load_settings
     from assistant.derived_settings import needs
     from assistant.models.pull import pull as pull_model
     from assistant.models.pull import pull_missing
@@ -72,4 +69,4 @@ def pull(
     if name is not None:
         pull_model(name, console)
     else:
-        pull_missing(needs(load_settings(config, os.environ, overrides or []).settings), console)
+        pull_missing(needs(settings_of(config, overrides).settings), console)

@@ -53,7 +53,9 @@ class Need:
         if not self.language or self.model is None or self.model.covers(self.language):
             return ""
         other = self.model.multilingual
-        return f'{self.name} knows English only: set {self.key} = "{other}", then repartee models pull {other}'
+        fetched = (model := named(other)) is not None and installed(model) is not None
+        fetch = "" if fetched else f", then repartee models pull {other}"
+        return f'{self.name} knows English only: set {self.key} = "{other}"{fetch}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,16 @@ def missing(need: Need) -> str:
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
     wrong = f"{need.key} = {need.name!r} is not known" if need.name else f"{need.key} is empty"
     return f"missing: {wrong}; known are {known}, or give a path"
+
+
+def lacking_model(need: Need) -> str:
+    """The same within a sentence: "the Whisper model base is not at hand; fetch it: repartee models pull base"."""
+    what = {"whisper": "Whisper model", "piper": "Piper voice", "smart-turn": "Smart Turn model"}[need.kind]
+    if need.unfit:
+        return f"the {what} {need.unfit}"
+    if need.model is not None:
+        return f"the {what} {need.name} is not at hand; fetch it: repartee models pull {need.name}"
+    return f"the {what} is not at hand ({missing(need)})"
 
 
 def rows(needs: Sequence[Need], *, everything: bool = False) -> list[ModelRow]:

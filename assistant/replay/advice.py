@@ -6,18 +6,14 @@ what is told is the most that could be gained, the latency had the stage taken n
 traces hold two engines or endpoints, how they differ.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from assistant.latency import STAGES, Stage
-from assistant.replay.figures import COMPARED, ReplayFigures, figures, paired
-from assistant.replay.turns import Replayed
-from assistant.trace_report.engines import EngineFigures
+from assistant.latency import STAGES
+from assistant.replay.figures import COMPARED, ReplayFigures, figures
+from assistant.replay.findings import KEYS, LEAST_GAIN_MS, Certainty, Evidence, Finding, is_proven, less, most, why_not
+from assistant.replay.work_advice import models_of, working
 from assistant.trace_report.figures import Figures, Tail
-from assistant.trace_report.reading import Record
 from assistant.trace_report.statistics import Estimate, Share, least_turns
 
 TRIED: tuple[tuple[str, ...], ...] = (
@@ -32,76 +28,6 @@ TRIED: tuple[tuple[str, ...], ...] = (
 )
 """What turns are decided again with."""
 
-LEAST_GAIN_MS = 20.0
-"""Less than a frame is not worth a setting."""
-
-KEYS: dict[Stage, tuple[str, ...]] = {
-    "endpoint_wait": ("turn.profile", "turn.hangover_ms", "turn.speculate_after_ms"),
-    "stt": ("stt.engine", "stt.model", "stt.device", "stt.threads", "stt.encoder_window"),
-    "queue": ("server.max_sessions", "llm.endpoints"),
-    "llm_network": ("llm.endpoints", "llm.policy"),
-    "llm_first_token": (
-        "llm.endpoints", "llm.policy", "llm.hedge_share", "llm.max_history_turns", "llm.max_history_tokens",
-        "skills.before_llm",
-    ),
-    "first_sentence": ("assistant.instructions", "llm.endpoints"),
-    "tts": ("tts.engine", "tts.voice"),
-    "transport": (),
-    "playout": (),
-}  # fmt: skip
-"""What of config.toml moves a stage."""
-
-_NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
-"""What answers without a language model: skills, what the assistant says unasked, and that nothing was understood."""
-
-Certainty = Literal["measured", "at most", "cannot tell"]
-"""Decided again; the most there is to gain; or too few turns, or too unlike each other, to say."""
-
-
-class Weighed(NamedTuple):
-    """Of a turn with a latency: it, and by how much it would fall if a stage took no time, in order of STAGES; ms."""
-
-    latency_ms: float
-    slack_ms: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What advice is given from.
-
-    Attributes:
-        turns: With a latency.
-        replays: Every turn that can be replayed, once for each of TRIED.
-        beheaded: Conversations whose beginning is missing, so that none of their turns can be.
-    """
-
-    figures: Figures
-    turns: tuple[Weighed, ...]
-    replays: tuple[tuple[Replayed, ...], ...]
-    beheaded: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One piece of advice.
-
-    Attributes:
-        keys: Of config.toml, as they are or with the value that was tried.
-        gain: By percent: how much sooner answers would be heard, ms; its interval.
-        says: What to do, in a sentence.
-        cut_ins: Where it was decided again: as recorded, and then.
-        in_vain: The same of answers begun for nothing.
-    """
-
-    stage: Stage
-    keys: tuple[str, ...]
-    certainty: Certainty
-    turns: int
-    gain: dict[int, Estimate]
-    says: str
-    cut_ins: tuple[Share | None, Share | None] | None = None
-    in_vain: tuple[int, int] | None = None
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -112,19 +38,14 @@ class Advice:
         replayed: Those that could be decided again.
         tail: What makes the slowest turns slow; None where they are too few to have a tail.
         findings: The stage that costs most in the tail first.
+        engines: Of recognizers, voices and endpoints, where there are several: how many turns each served.
     """
 
     turns: int
     replayed: int
     tail: Tail | None
     findings: tuple[Finding, ...]
-
-
-def weighed(record: Record) -> Weighed:
-    """What advice needs of a record with a latency. Raises KeyError, TypeError, ValueError."""
-    stages = record["stages"]
-    slack = tuple([float(stages[stage]["slack_ms"]) if stage in stages else 0.0 for stage in STAGES])
-    return Weighed(float(record["response_latency_ms"]), slack)
+    engines: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def advice(evidence: Evidence) -> Advice:
@@ -135,9 +56,15 @@ def advice(evidence: Evidence) -> Advice:
     for stage in order:
         if stage == "endpoint_wait":
             findings += _waiting(evidence)
-        elif (found := _working(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
+        elif (found := working(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
             findings.append(found)
-    return Advice(len(evidence.turns), len(evidence.replays), tail, tuple(findings))
+    return Advice(len(evidence.turns), len(evidence.replays), tail, tuple(findings), _several(evidence.figures))
+
+
+def _several(found: Figures) -> dict[str, dict[str, int]]:
+    kinds = {"recognizers": found.recognizers, "voices": found.voices, "endpoints": models_of(found)}
+    turns = {kind: {name: one.turns for name, one in engines.items()} for kind, engines in kinds.items()}
+    return {kind: served for kind, served in turns.items() if len(served) > 1}
 
 
 # ---- the wait for the end of a turn ----
@@ -163,19 +90,18 @@ def _waiting(evidence: Evidence) -> list[Finding]:
     if not useful:
         says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
         return [Finding("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
-    return sorted(useful, key=lambda finding: (finding.certainty != "measured", -_most(finding.gain)))
+    return sorted(useful, key=lambda finding: (finding.certainty != "measured", -most(finding.gain)))
 
 
 def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
     """None where nothing would be gained, nor lost for fewer cut-ins."""
     if found.latency is None or not found.changed:
         return None
-    gain = {percent: _less(found.latency.change[percent]) for percent in COMPARED}
+    gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
     spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
-    if _most(gain) < LEAST_GAIN_MS and spared <= 0:
+    if most(gain) < LEAST_GAIN_MS and spared <= 0:
         return None
-    sure = any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
-    certainty: Certainty = "measured" if sure else "cannot tell"
+    certainty: Certainty = "measured" if is_proven(gain) else "cannot tell"
     says = _sentence(tried, gain, spared, found)
     return Finding(
         "endpoint_wait",
@@ -190,7 +116,10 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
 
 
 def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, found: ReplayFigures) -> str:
-    what = f"Answers would come {_shift(gain[50])} in the median"
+    proven = is_proven(gain)
+    turns = 0 if found.latency is None else found.latency.turns
+    in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
+    what = f"{'Answers would come' if proven else in_these} {_shift(gain[50])} in the median"
     median_ms, tail_ms = round(gain[50].value), round(gain[95].value) if gain[95].enough else 0
     # Who waits longer in the median for the sake of the slow ones is told both, and decides.
     if tail_ms and (median_ms <= 0 or tail_ms < 0):
@@ -206,6 +135,8 @@ def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, foun
     waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} answers asked for in vain" if vain else ""
     joined = f"; {found.joined} turns would run into the next" if found.joined else ""
     wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
+    if not proven:
+        return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {why_not(gain, turns)}".rstrip()
     return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
 
 
@@ -218,88 +149,9 @@ def _perhaps(found: ReplayFigures) -> bool:
     """Whether answers would come sooner at a percentile that the turns are too few for."""
     if found.latency is None:
         return False
-    gains = [_less(found.latency.change[percent]) for percent in COMPARED]
+    gains = [less(found.latency.change[percent]) for percent in COMPARED]
     return any(each.value >= LEAST_GAIN_MS and not each.enough for each in gains)
-
-
-def _most(gain: Mapping[int, Estimate]) -> float:
-    """The largest gain that the turns are enough for; of fewer than a median takes, the median's."""
-    return max((each.value for each in gain.values() if each.enough), default=gain[50].value)
 
 
 def _count(share: Share | None) -> int:
     return 0 if share is None else share.count
-
-
-def _less(change: Estimate) -> Estimate:
-    return Estimate(0.0 - change.value, 0.0 - change.high, 0.0 - change.low, change.enough)
-
-
-# ---- work ----
-
-
-def _working(stage: Stage, evidence: Evidence, *, slow: bool) -> Finding | None:
-    """None where there is nothing to gain, but for the stage that makes slow turns slow."""
-    if not evidence.turns:
-        return None
-    was = np.array([turn.latency_ms for turn in evidence.turns], np.float32)
-    slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in evidence.turns], np.float32)
-    gain = {percent: _less(paired(was, was - slack, percent)) for percent in COMPARED}
-    if _most(gain) < LEAST_GAIN_MS and not slow:
-        return None
-    enough = any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
-    certainty: Certainty = "at most" if enough else "cannot tell"
-    return Finding(stage, KEYS[stage], certainty, len(evidence.turns), gain, _remedy(stage, evidence.figures))
-
-
-PLAIN_REMEDIES: dict[Stage, str] = {
-    "first_sentence": "The model is slow to end its first clause: ask for a short one, or take a faster endpoint.",
-    "queue": "Connections or engines were waited for: let fewer people in at a time, or add an endpoint.",
-    "transport": "The way to the client takes long: no setting shortens it; a server nearer to the people does.",
-    "playout": "The device takes long to play: no setting shortens it; another output device may.",
-}
-"""What to do where the traces cannot compare."""
-
-MEASURE = "`repartee bench engines` measures others on this machine."
-
-
-def _remedy(stage: Stage, found: Figures) -> str:
-    if stage == "stt":
-        return f"Words are waited for. {_best('recognizer', found.recognizers)} {MEASURE}"
-    if stage == "tts":
-        return f"First sounds are waited for. {_best('voice', found.voices)} {MEASURE}"
-    return PLAIN_REMEDIES.get(stage) or f"{_endpoints(found)} {_hedges(found)}"
-
-
-def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
-    known = {
-        name: engine.work.percentiles[50].value
-        for name, engine in engines.items()
-        if engine.work is not None and engine.work.count >= least_turns(50)
-    }
-    if len(known) < 2:
-        return f"These traces hold one {what}, so nothing to compare it with."
-    quick, slow = min(known, key=lambda name: known[name]), max(known, key=lambda name: known[name])
-    return f"{quick} took {known[quick]:.0f} ms in the median, {slow} {known[slow]:.0f}."
-
-
-def _endpoints(found: Figures) -> str:
-    models = {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
-    compared = _best("endpoint", models)
-    return (
-        compared
-        if "nothing to compare" in compared
-        else f"{compared} Name the quicker first, or leave it to llm.policy."
-    )
-
-
-def _hedges(found: Figures) -> str:
-    hedges = sum(asked.reasons.get("hedge", 0) for asked in found.asked.values())
-    if len(found.asked) < 2:
-        return "A second endpoint can be asked when the first is silent for long (llm.hedge_share)."
-    vain = sum(asked.tokens_in_vain for asked in found.asked.values())
-    times = "once" if hedges == 1 else f"{hedges:,} times"
-    return (
-        f"A second endpoint was asked beside the first {times} (llm.hedge_share bounds that); of all that were asked, "
-        f"{vain:,} tokens were in vain."
-    )

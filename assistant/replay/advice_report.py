@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from assistant.replay.advice import LEAST_GAIN_MS, Advice, Finding
+from assistant.replay.advice import Advice
+from assistant.replay.findings import LEAST_GAIN_MS, Finding
 from assistant.trace_report.statistics import LEVEL, Estimate, Share
 from assistant.trace_report.text import number_of, spelled_share
 
@@ -20,6 +21,9 @@ def advice_lines(advice: Advice) -> Iterator[str]:
     """What to do, the stage that costs most first."""
     replayed = number_of(advice.replayed, "turn")
     yield f"{number_of(advice.turns, 'turn')} with a response latency, {replayed} decided again"
+    for kind, served in advice.engines.items():
+        counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
+        yield f"{kind}: {', '.join(counted)}"
     tail = advice.tail
     if tail is None:
         yield "cannot tell which stage makes slow turns slow: 20 turns are needed to have a slow tail"

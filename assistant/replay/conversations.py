@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from assistant.replay.advice import TRIED, Evidence, Weighed, weighed
+from assistant.replay.advice import TRIED
 from assistant.replay.course import Change
 from assistant.replay.figures import figures
+from assistant.replay.findings import Evidence, Weighed, weighed
 from assistant.replay.report import Replay
 from assistant.replay.settings import change_of
 from assistant.replay.turns import Conversation, Replayed, conversation_of

@@ -15,7 +15,7 @@ from assistant.replay.course import Assumed, Change, Course, Given, Pace, Span
 from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
 from assistant.replay.world import run
 from assistant.trace.told import told_of
-from assistant.trace_report.facts import CUT_IN_MS
+from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
 from assistant.turn_events import Endpoint, NothingSaid
 from assistant.turn_settings import TurnSettings
@@ -199,6 +199,8 @@ class _Placed:
         )
 
     def _latency_ms(self, given: Given) -> float | None:
+        if failed(self.record):
+            return None  # of an apology, say
         latency_ms, then = self.record["response_latency_ms"], self.was.given[-1] if self.was.given else None
         if given.same and then is not None and given.place == then.place:
             return float(latency_ms) if latency_ms is not None else None

@@ -10,7 +10,7 @@ from assistant.talk.letters import big
 from assistant.talk.text import printable
 from assistant.talk.view import Entry, Latencies, View
 from assistant.trace.record import TurnRecord
-from assistant.waterfall import BAND_MS, SHORT_NAMES, segments, verdict
+from assistant.waterfall import BAND_MS, SHORT_NAMES, segments, verdict_on
 
 FLOOR_STYLES: Mapping[Floor, str] = {
     "starting": "$soft",
@@ -146,10 +146,10 @@ def legend(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) 
 def headline(record: TurnRecord) -> Content:
     """The last turn's latency, and where it lies against the band."""
     latency_ms = record.response_latency_ms or 0.0
-    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1]
-    style = "$reply" if inside else "$soon" if latency_ms < BAND_MS[0] else "$late"
+    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
+    style = "$reply" if inside else "$soon" if latency_ms < BAND_MS[0] and not record.failed else "$late"
     return Content.assemble(
-        (f"{latency_ms:.0f} ms", "bold"), (f"  {'✓' if inside else '✗'} {verdict(latency_ms)}", style)
+        (f"{latency_ms:.0f} ms", "bold"), (f"  {'✓' if inside else '✗'} {verdict_on(record)}", style)
     )
 
 

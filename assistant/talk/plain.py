@@ -17,7 +17,7 @@ from assistant.talk.controls import Controls, Status
 from assistant.talk.pipe import LineWriter, lines_of, standard_input
 from assistant.talk.text import printable
 from assistant.trace.record import TurnRecord
-from assistant.waterfall import SHORT_NAMES, segments, verdict
+from assistant.waterfall import SHORT_NAMES, segments, verdict_on
 from audio.noisy_libraries import hushed
 from audio.portaudio.owner import library_in_use
 
@@ -171,7 +171,7 @@ class TalkPlain:
             return
         parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
         latency_ms = record.response_latency_ms
-        self._say("latency", f"{latency_ms:.0f} ms, {verdict(latency_ms)}: {', '.join(parts)}")
+        self._say("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
 
     def _watch(self, status: Status) -> None:
         before, self._status = self._status, status

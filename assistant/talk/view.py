@@ -23,7 +23,7 @@ from assistant.facts import (
 from assistant.talk.controls import Status
 from assistant.talk.text import printable
 from assistant.talk.words import Lit, ReplyWords
-from assistant.trace.record import TurnRecord
+from assistant.trace.record import FAILED, TurnRecord
 from assistant.turn_events import ReplyId
 from assistant.waterfall import BAND_MS, nearest_rank
 
@@ -264,11 +264,12 @@ class View:
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
             self.last = record
-            self._latencies_ms.append(record.response_latency_ms)
+        if record.counted_latency_ms is not None:
+            self._latencies_ms.append(record.counted_latency_ms)
             values = list(self._latencies_ms)
             within = sum(BAND_MS[0] <= value <= BAND_MS[1] for value in values)
             self.latencies = Latencies(len(values), within, nearest_rank(values, 50), nearest_rank(values, 95))
-        elif record.outcome in {"failed", "stuck"}:
+        elif record.response_latency_ms is None and record.outcome in FAILED:
             self._trouble(f"turn {record.turn} {record.outcome}: no reply was heard", at)
 
     def _trouble(self, what: str, at: str) -> None:

@@ -12,13 +12,16 @@ from assistant.latency import Share, Stage
 
 SCHEMA = 1
 
+FAILED = frozenset(("failed", "stuck"))
+"""Outcomes of turns that got no answer."""
+
 Outcome = Literal[
     "answered", "interrupted", "failed", "no words", "noise", "stuck", "requested", "cleared", "taken down", "called"
 ]
 
 EventName = Literal[
     "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
-    "moment", "duck", "unduck", "interrupt", "unheard", "error",
+    "moment", "duck", "unduck", "interrupt", "unheard", "language", "error",
 ]  # fmt: skip
 
 
@@ -135,6 +138,16 @@ class TurnRecord:
         tuple[str, ...],
         "what turn taking was told since the record before, without words (assistant/trace/told.py), to decide again",
     ] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything went wrong in it: what was heard, if anything, is an apology or a part of an answer."""
+        return self.error is not None or self.outcome in FAILED
+
+    @property
+    def counted_latency_ms(self) -> float | None:
+        """The response latency as statistics count it: None for a turn that failed."""
+        return None if self.failed else self.response_latency_ms
 
     def to_json(self, *, told: bool = True) -> str:
         """The record as one line of JSON; without `told`, which only a replay needs, it is a good deal shorter."""

@@ -20,8 +20,6 @@ Kind = Literal["internal", "client"]
 MODEL_STAGES = frozenset(("queue", "llm_network", "llm_first_token"))
 """Of the spans, those that are parts of waiting for an answer."""
 
-FAILED = frozenset(("failed", "stuck"))
-
 _TOOL = re.compile(r"tool (.+) \(\d+\)")
 """What the span of a tool call is named in the record."""
 
@@ -141,7 +139,7 @@ def _root(frame: _Frame) -> Span:
             Moment(event.name, frame.ns(event.at_ms), {"repartee.detail": event.detail} if event.detail else {})
             for event in record.events
         ),
-        (record.error or "") if record.error is not None or record.outcome in FAILED else None,
+        (record.error or "") if record.failed else None,
     )  # fmt: skip
 
 

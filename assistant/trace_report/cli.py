@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.cli_options import with_home
+from assistant.cli_options import settings_of, with_home
 
 trace = typer.Typer(help="Read traces: a turn, many turns, two sets of them.", no_args_is_help=True)
 
@@ -139,9 +139,7 @@ def scrub(
 def _chosen(files: list[Path] | None) -> list[Path]:
     if files:
         return files
-    from assistant.config.loading import load_settings
-
-    return [load_settings(None, os.environ, []).settings.trace.dir]
+    return [settings_of(None, []).settings.trace.dir]
 
 
 @contextmanager

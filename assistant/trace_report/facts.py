@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from assistant.latency import STAGES
+from assistant.trace.record import FAILED
 from assistant.trace_report.reading import Record
 from assistant.trace_report.tokens import Tokens, tokens_of
 
@@ -33,6 +34,7 @@ class TurnFacts(NamedTuple):
     """What counts of one turn; milliseconds.
 
     Attributes:
+        latency_ms: The response latency; None without one, and for a turn that failed.
         stages_ms: In the order of STAGES; empty without a latency.
         given: Replies that were begun, those included that were taken back.
         cut_ins: Of them, those that began before the person had finished: taken back, or interrupted within CUT_IN_MS.
@@ -130,7 +132,8 @@ def facts_of(record: Record) -> TurnFacts:
     events = _events(record)
     work = _work(record, events.heard)
     latency_ms, endpoint_ms = record["response_latency_ms"], record["endpoint_ms"]
-    shares = _shares(record["stages"])
+    ill = failed(record)
+    shares = () if ill else _shares(record["stages"])
     paid_ms = sum([shares[place] for place in _WORK_PLACES]) if shares else 0.0
     began_ms, ended_ms = record.get("speech_start_ms"), record["speech_end_ms"]
     playout_ms = record.get("playout_start_ms")
@@ -143,7 +146,7 @@ def facts_of(record: Record) -> TurnFacts:
     asked_ms = events.asked_ms
     return TurnFacts(
         outcome=record["outcome"],
-        latency_ms=latency_ms,
+        latency_ms=None if ill else latency_ms,
         stages_ms=shares,
         given=events.given,
         cut_ins=events.retracted + soon,
@@ -157,12 +160,12 @@ def facts_of(record: Record) -> TurnFacts:
         wasted_model_ms=work.wasted_model_ms,
         words_ms=None if events.drafted else work.words_ms,
         speech_ms=None if began_ms is None or ended_ms is None else ended_ms - began_ms,
-        model_ms=work.model_ms,
+        model_ms=None if ill else work.model_ms,
         voice_ms=work.voice_ms,
         answered_by=engines.get("answered_by", ""),
         recognizer=engines.get("stt", ""),
         voice=engines.get("tts", ""),
-        failed=record["error"] is not None,
+        failed=ill,
         tries=events.tries,
         tokens=tokens_of(record),
         decoding_ms=work.decoding_ms,
@@ -170,6 +173,11 @@ def facts_of(record: Record) -> TurnFacts:
         voicing_ms=sum([answer["voice_ms"] for answer in answers]),
         last_ms=events.last_ms,
     )
+
+
+def failed(record: Record) -> bool:
+    """Whether anything went wrong in the turn: as `TurnRecord.failed`."""
+    return record["error"] is not None or record["outcome"] in FAILED
 
 
 def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:

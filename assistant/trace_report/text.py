@@ -19,6 +19,8 @@ def headline(figures: Figures) -> list[str]:
     """What the turns were."""
     outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.items())
     turns = f"{number_of(figures.turns, 'turn')} of {number_of(figures.conversations, 'conversation')}: {outcomes}"
+    if figures.failures is not None and figures.failures.count:
+        turns += f"; {figures.failures.count:,} of them failed, which no latency counts"
     if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
         return [turns, "none of them has a response latency"]
     within = f"{spelled_share(figures.within)} within 200–500 ms"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assistant.latency import STAGES, Stage
-from assistant.trace_report.facts import WORK_STAGES, facts_of
+from assistant.trace_report.facts import WORK_STAGES, facts_of, failed
 from assistant.trace_report.reading import Record
-from assistant.waterfall import SHORT_NAMES, verdict
+from assistant.waterfall import NOT_COUNTED, SHORT_NAMES, verdict
 
 CELLS = 56
 """Of the longest bar: with names and numbers a line fits into 100 columns."""
@@ -122,7 +122,7 @@ def _head(record: Record) -> Iterator[str]:
     if latency_ms is None:
         yield f"{title}, no latency ({record['no_latency_reason']})"
         return
-    yield f"{title}, {latency_ms:.0f} ms, {verdict(latency_ms)}"
+    yield f"{title}, {latency_ms:.0f} ms, {NOT_COUNTED if failed(record) else verdict(latency_ms)}"
     yield f"waited for  {_stages(record)}"
     facts = facts_of(record)
     work_ms = facts.hidden_ms + sum(ms for stage, ms in _paid(record) if stage in WORK_STAGES)

@@ -27,6 +27,10 @@ class Closure:
     goes_on: float
 
 
+UNKNOWN_LANGUAGE = "?"
+"""Of words that are improbable in the only language that the model knows: which other it may be, nobody can tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """A transcript of one segment, so far.
@@ -38,6 +42,8 @@ class Words:
         rough: True where the engine itself says that the words are a guess (free dictation by pocketsphinx).
         closure: Of these words; None of an engine that does not tell.
         draft: Likely, but a little of the speech was not decoded yet. Only of who said that it will do.
+        other_language: The words are improbable, and this language, another than was asked for, was detected: its code,
+            or UNKNOWN_LANGUAGE; "" else.
     """
 
     segment: SegmentId
@@ -46,6 +52,7 @@ class Words:
     rough: bool = False
     closure: Closure | None = None
     draft: bool = False
+    other_language: str = ""
 
 
 class Hearing(Protocol):

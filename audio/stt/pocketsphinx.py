@@ -77,8 +77,7 @@ class PocketsphinxTranscriber:
         if self._language.partition("-")[0].lower() != "en":
             raise EngineLoadError(
                 f"pocketsphinx understands English only, not {self._language!r}: "
-                'set stt.engine = "auto" and stt.model = "base", then run `repartee models pull base`, '
-                'or set assistant.language = "en".'
+                'take faster-whisper with a model for that language, or set assistant.language = "en".'
             )
         await self.aclose()
         try:

@@ -286,7 +286,9 @@ class WhisperHearing:
                 until, decoded = found
                 rough = self._settled_rough or _rough(decoded)
                 words = self._words(max(until, waiting.need), decoded.text, rough=rough)
-                waiting.answer.set_result(replace(words, closure=decoded.closure))
+                waiting.answer.set_result(
+                    replace(words, closure=decoded.closure, other_language=decoded.other_language)
+                )
             elif (found := self._draft(waiting)) is not None:
                 until, decoded = found
                 words = self._words(until, decoded.text, rough=False)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
-from audio.stt import Closure
+from audio.stt import UNKNOWN_LANGUAGE, Closure
 from audio.stt.whisper_closure import ClosingMarks
 from audio.stt.whisper_doubts import (
     Evidence,
@@ -50,6 +50,9 @@ _PLACES = 448
 _DETECT_S = 1.5
 _DETECT_PROBABILITY = 0.5
 """A language is settled by so much sound and so sure a guess."""
+
+_OTHER_LANGUAGE_S = 2.0
+"""Improbable words of so much sound may be of another language; shorter ones often are improbable anyhow."""
 
 _LEAST_SAMPLES = 400
 """One window of the Fourier transform."""
@@ -112,6 +115,7 @@ class Decoded:
         language_sure: Whether the language was detected on enough sound to be kept.
         closure: What was expected behind the last word; None where nothing tells.
         spoilt: It failed a gate in a short window, and may not in the full one, which was not tried.
+        other_language: As of `Words`.
     """
 
     text: str
@@ -120,6 +124,7 @@ class Decoded:
     language_sure: bool
     closure: Closure | None = None
     spoilt: bool = False
+    other_language: str = ""
 
 
 class LoadedWhisper:
@@ -204,7 +209,11 @@ class LoadedWhisper:
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
-        return Decoded(text, reason, spoken, language_sure=sure, closure=closure, spoilt=spoilt and not retry)
+        improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
+        other = ""
+        if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
+            other = self._other_than(language, encoded)
+        return Decoded(text, reason, spoken, sure, closure, spoilt and not retry, other)
 
     def features(self, pcm: Pcm) -> Features:
         """Log-mel of the sound alone, without silence after it."""
@@ -265,6 +274,13 @@ class LoadedWhisper:
             return "en", 1.0
         token, probability = self._model.model.detect_language(encoded)[0][0]
         return token.strip("<|>"), probability
+
+    def _other_than(self, language: str, encoded: "ctranslate2.StorageView") -> str:
+        """Which language it is more likely in than in this one; "" for none. One step of the decoder."""
+        if not self.multilingual:
+            return UNKNOWN_LANGUAGE
+        found, probability = self._detect(encoded)
+        return found if found != language and probability >= _DETECT_PROBABILITY else ""
 
     def _prompt(self, tokenizer: "Tokenizer") -> list[int]:
         before: list[int] = []

@@ -108,7 +108,7 @@ def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
             transcriber(settings, "faster-whisper")
         return str(why.value)
 
-    assert refused("base.en") == "the Whisper model is not at hand (missing: repartee models pull base.en)."
+    assert refused("base.en") == "the Whisper model base.en is not at hand; fetch it: repartee models pull base.en."
     assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
     assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
 
@@ -117,3 +117,30 @@ def write_nothing(folder: Path) -> None:
     folder.mkdir()
     for name in ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin"):
         (folder / name).write_text("" if name == "model.bin" else "{}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["stt.model=base"], "and the Whisper model base is not at hand; fetch it: repartee models pull base;"),
+        (["stt.model=base.en"], 'base.en knows English only: set stt.model = "base", then repartee models pull base;'),
+        (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
+        (
+            ["stt.engine=pocketsphinx", "stt.model=base"],
+            'set stt.engine = "auto" (the Whisper model base is not at hand;',
+        ),
+    ],
+)
+def test_missing_recognizer_names_no_setting_that_is_so_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(None, {}, ["assistant.language=de", *overrides]).settings
+    with pytest.raises(EngineLoadError) as why:
+        asyncio.run(Workshop(settings, {})._transcriber())
+    assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
+    assert says in str(why.value)
+    assert str(why.value).endswith('or set assistant.language = "en".')
+    assert f'set stt.model = "{settings.stt.model}"' not in str(why.value)
+    assert f'set stt.engine = "{settings.stt.engine}"' not in str(why.value)

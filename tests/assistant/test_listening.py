@@ -1,12 +1,26 @@
 """What the recognizer is told beside the sound."""
 
+from pathlib import Path
+
 import pytest
 from real_time import Hold
-from rehearsal import NOON, LoudnessVad, Says, ScriptedMicrophone, ScriptedModel, ScriptedTranscriber, ScriptedVoice
+from rehearsal import (
+    NOON,
+    LoudnessVad,
+    Rehearsal,
+    Says,
+    ScriptedMicrophone,
+    ScriptedModel,
+    ScriptedTranscriber,
+    ScriptedVoice,
+)
 from virtual_time import run_virtual
 
+from assistant.config.loading import load_settings
 from assistant.deeds import Deeds
-from assistant.engines import Engines
+from assistant.engines import Engines, SessionSettings
+from assistant.facts import Trouble
+from assistant.language_hint import language_hint
 from assistant.turn_settings import TurnSettings
 from audio.frame import Frame
 from audio.units import ms_of_samples
@@ -61,3 +75,42 @@ def test_a_recognizer_that_fails_there_is_loaded_again() -> None:
     )
     run_virtual(Hold(ScriptedMicrophone(says, 10000), engines, TurnSettings(), keep_words=False).perform())
     assert hears.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
+
+
+@pytest.mark.parametrize("words", ["share this test of order", ""], ids=["improbable words", "no words"])
+def test_speech_in_another_language_is_hinted_at_once(words: str) -> None:
+    says = [Says(1000, 3200, words), Says(8000, 10200, words)]
+    settings = SessionSettings(language_hint=lambda code: f"is {code}?")
+    rehearsal = Rehearsal(says, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
+    rehearsal.transcriber.other_language = "de"
+    performance = rehearsal.perform()
+    hints = [(at_ms, fact.what) for at_ms, fact in performance.facts if isinstance(fact, Trouble)]
+    assert [what for _, what in hints] == ["is de?"]
+    assert 3200 < hints[0][0] < 8000
+    (told,) = [event for record in performance.records for event in record.events if event.name == "language"]
+    assert told.detail == "de"
+
+
+def test_speech_that_is_understood_is_no_other_language() -> None:
+    rehearsal = Rehearsal([Says(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
+    assert not any(isinstance(fact, Trouble) for _, fact in rehearsal.perform().facts)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "language", "says"),
+    [
+        ((), "de", 'this sounded like German, and assistant.language is "en": to speak German, start with --set'),
+        ((), "?", "if this was not English, start with --set assistant.language=de --set stt.model=tiny"),
+        (
+            ("stt.model=base.en",),
+            "?",
+            "stt.model=base (de is German); fetch the model first: repartee models pull",
+        ),
+        (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
+    ],
+)
+def test_language_hint_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, says: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert says in language_hint(load_settings(None, {}, overrides).settings, language)

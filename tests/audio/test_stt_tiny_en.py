@@ -1,17 +1,22 @@
 """Real Whisper weights, where `make setup` could fetch them: what people say on real recordings."""
 
+import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soxr
 from pulled import TINY_EN_FOLDER
 
+from assistant.build import espeak
+from assistant.config.loading import load_settings
 from assistant.engine_bench.words import word_errors
 from assistant.turn_end.estimate import UNFINISHED, Evidence, fitted_turn_end
+from audio.stt import UNKNOWN_LANGUAGE
 from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
-from audio.units import Pcm, samples_of_s
+from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_s
 from bench.recordings import read_pcm
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -78,3 +83,32 @@ def test_a_whole_sentence_is_expected_to_end_and_a_part_of_it_is_not(whisper: Lo
 def test_silence_says_nothing(whisper: LoadedWhisper) -> None:
     room = np.random.default_rng(0).normal(0, 20, samples_of_s(2)).astype(np.int16)
     assert decoded(whisper, room).text == ""
+
+
+async def spoken_by_espeak(language: str, text: str) -> Pcm:
+    voice = espeak(load_settings(None, {}, [f"assistant.language={language}"]).settings)
+    await voice.load()
+    chunks = [chunk.pcm async for chunk in voice.speak(text)]
+    await voice.aclose()
+    sound = soxr.resample(np.concatenate(chunks).astype(np.float32), REPLY_RATE_HZ, MIC_RATE_HZ)
+    pcm: Pcm = np.rint(sound).astype(np.int16)
+    return pcm
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Schreibe bitte diesen Text der Ordnung halber auf."),
+        ("de", "Wie spät ist es jetzt in Berlin, und wie wird das Wetter morgen?"),
+        ("es", "¿Qué hora es ahora en Madrid, por favor?"),
+    ],
+)
+def test_speech_may_be_in_another_language(whisper: LoadedWhisper, language: str, text: str) -> None:
+    found = decoded(whisper, asyncio.run(spoken_by_espeak(language, text)))
+    assert found.other_language == UNKNOWN_LANGUAGE
+
+
+def test_english_speech_is_in_no_other_language(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+    assert [decoded(whisper, clip.pcm).other_language for clip in clips] == [""] * len(clips)
+    pcm = asyncio.run(spoken_by_espeak("en", "What time is it now in Berlin, and how is the weather tomorrow?"))
+    assert decoded(whisper, pcm).other_language == ""

@@ -306,6 +306,26 @@ def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes
     run(engine(path, language=None), scene)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "probability", "detects", "other"),
+    [(2.5, 0.3, "de", "de"), (2.5, 0.3, "en", ""), (1.5, 0.3, "de", ""), (2.5, 0.99, "de", "")],
+    ids=["improbable", "of the same language", "too short", "probable"],
+)
+def test_improbable_words_tell_another_language_they_may_be_in(
+    tmp_path: Path, seconds: float, probability: float, detects: str, other: str
+) -> None:
+    words = "wie spät ist es jetzt gerade hier".split()
+    path = scripted_whisper(tmp_path / "model", words, probability=probability, language=detects)
+
+    async def scene(transcriber: WhisperTranscriber) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds))
+        assert (await listener.hearing.words()).other_language == other
+        listener.hearing.close()
+
+    run(engine(path, language="en"), scene)
+
+
 def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
     hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
     path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)

@@ -48,6 +48,15 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(name, labels)
 
 
+@pytest.mark.parametrize("failed", [replace(TURN, error="the endpoint failed"), replace(TURN, outcome="stuck")])
+def test_failed_turn_has_no_latency_in_the_metrics(failed: TurnRecord) -> None:
+    metrics = Metrics()
+    metrics.turn(failed)
+    assert value(metrics, "repartee_turns_total", outcome=failed.outcome) == 1
+    assert value(metrics, "repartee_response_latency_seconds_count") == 0
+    assert value(metrics, "repartee_stage_seconds_count", stage="endpoint_wait") == 0
+
+
 def test_a_turn_is_counted_with_its_latency_and_stages() -> None:
     metrics = Metrics()
     metrics.turn(TURN)

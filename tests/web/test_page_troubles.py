@@ -429,3 +429,74 @@ def test_what_is_told_late_of_a_forgotten_reply_changes_nothing(page: Page, serv
     }"""
     for type_ in ("run", "progress", "audible", "finished"):
         assert page.evaluate(told, type_) == [False, "listening"]
+
+
+def tell(page: Page, *events: dict[str, Any]) -> None:
+    """As if the server had sent them."""
+    page.evaluate(
+        "(events) => events.forEach((detail) => "
+        "window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail })))",
+        events,
+    )
+
+
+def speak(page: Page, text: str) -> None:
+    """Somebody is in the midst of saying this."""
+    tell(page, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_9"})
+    if text:
+        tell(page, {"type": "repartee.partial", "item_id": "item_9", "text": text, "rough": False})
+    page.wait_for_selector(".item.user.partial")
+
+
+def lines(page: Page) -> list[str]:
+    return [" ".join(text.split()) for text in page.locator(".item").all_inner_texts()]
+
+
+@pytest.mark.parametrize(("text", "left"), [("", []), ("what is the", ["You what is the not finished"])])
+def test_stop_settles_the_line_being_said(page: Page, server: Server, text: str, left: list[str]) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    speak(page, text)
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=idle]")
+    assert page.locator(".item.partial").count() == 0
+    assert lines(page) == left
+    assert page.locator("#empty").is_hidden() is bool(left)
+
+
+def test_mute_does_not_keep_a_line_after_stop(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    speak(page, "what is the")
+    page.click("#mute")
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=idle]")
+    assert lines(page) == ["You what is the not finished"]
+
+
+def test_server_hanging_up_settles_the_line_being_said(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    speak(page, "what is the")
+    page.evaluate(ENDED)
+    page.wait_for_selector("body[data-phase=idle]")
+    assert lines(page) == ["You what is the not finished"]
+
+
+def test_reconnect_leaves_no_line_of_which_nothing_more_comes(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    speak(page, "what is the")
+    page.evaluate("window.repartee.talk.wire.connect()")
+    until(page, lambda: server.connections == 2, "a second connection")
+    page.wait_for_selector("body[data-phase=listening]")
+    until(page, lambda: lines(page) == [], "no line")
+
+
+def test_reloaded_page_begins_without_lines(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    speak(page, "what is the")
+    page.reload()
+    assert lines(page) == []
+    assert page.get_attribute("body", "data-phase") == "idle"

@@ -160,3 +160,96 @@ def test_switches_are_seen_in_the_persons_own_colours(page: Page) -> None:
     switch.uncheck()
     page.focus("#microphone")
     assert switch.screenshot() != on
+
+
+SIZES = [(640, 430), (844, 390), (320, 480), (360, 640), (1280, 720), (320, 256)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0], ids=["top", "middle", "bottom"])
+def test_settings_open_and_close_without_scrolling(page: Page, size: tuple[int, int], place: float) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    started(page)
+    page.evaluate(f"scrollTo(0, {place} * (document.documentElement.scrollHeight - innerHeight))")
+    before = page.evaluate("[scrollY, document.documentElement.scrollHeight]")
+    for way in ("button", "Escape"):
+        page.click("#settings-open")
+        box = page.locator("#settings").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= size[0]
+        assert box["height"] >= min(100, size[1] / 4)
+        assert page.evaluate("document.activeElement.id") == "microphone"
+        assert page.evaluate("[scrollY, document.documentElement.scrollHeight]") == before
+        if way == "button":
+            page.click("#settings-open")
+        else:
+            page.keyboard.press("Escape")
+        assert page.is_hidden("#settings")
+        assert page.evaluate("document.activeElement.id") == "settings-open"
+        assert page.evaluate("[scrollY, document.documentElement.scrollHeight]") == before
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_nothing_of_the_controls_is_cut_off(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    started(page)
+    for part in ("#start", "#mute", "#interrupt", "#settings-open", "#say", "#send"):
+        box = page.locator(part).bounding_box()
+        assert box is not None, part
+        assert box["x"] >= 0, part
+        assert box["x"] + box["width"] <= size[0], part
+        assert box["y"] + box["height"] <= size[1], part
+    if page.is_hidden("#volume"):
+        page.click("#settings-open")
+    assert scrolled_into_sight(page, "#volume")
+
+
+VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [role=button], [role=switch]")]
+    .filter((one) => one.checkVisibility())
+    .map((one) => {
+        const words = (text) => (text.toLowerCase().match(/[\\p{L}\\p{N}]+/gu) ?? []).join(" ");
+        const seen = [], walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+            if (!walker.currentNode.parentElement.closest(".unseen")) seen.push(walker.currentNode.data);
+        }
+        const labels = (one.getAttribute("aria-labelledby") ?? "").split(" ").filter(Boolean);
+        const label = labels.map((id) => document.getElementById(id).textContent).join(" ");
+        const name = one.getAttribute("aria-label") ?? (label || one.textContent);
+        return [words(seen.join(" ")), words(name), one.outerHTML];
+    })
+    .filter(([seen, name]) => seen && !` ${name} `.includes(` ${seen} `))
+    .map(([seen, name, html]) => `${seen} | ${name} | ${html}`)"""
+"""Whatever is worked and whose accessible name does not hold what is seen on it: WCAG 2.5.3, Label in Name."""
+
+
+def test_accessible_names_hold_the_visible_labels(page: Page) -> None:
+    started(page)
+    page.click("#settings-open")
+    page.check("#push-to-talk")
+    page.evaluate("""() => {
+        const { turns } = repartee;
+        for (const [n, ms] of [120, 325, 900, null, 250].entries()) {
+            turns.speechEnded(1000, 0);
+            const turn = turns.replied(`resp_${n + 1}_1`);
+            if (ms === null) continue;
+            turns.captured(turn, 10);
+            turns.audible(turn, 10 + ms / 1000, 20);
+        }
+        turns.replyFailed("resp_5_1");
+        repartee.talk.dispatchEvent(new CustomEvent("turn", { detail: turns.all.at(-1) }));
+        repartee.talk.dispatchEvent(new CustomEvent("trouble", { detail: { name: "lost", said: "" } }));
+    }""")
+    page.wait_for_selector(".turn.failed")
+    assert page.evaluate(VISIBLE_LABELS) == []
+    names = [page.locator(".turn").nth(n).aria_snapshot() for n in range(5)]
+    assert [name.partition('"')[2].partition('"')[0] for name in names] == [
+        "Turn 5 failed",
+        "Turn 4 – not timed",
+        "Turn 3 900 ms, later",
+        "Turn 2 325 ms, in the band",
+        "Turn 1 120 ms, sooner",
+    ]
+    assert page.inner_text("#within") == "1 of 3"
+    assert page.inner_text("#verdict") == "the turn failed: not counted"

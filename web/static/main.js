@@ -126,6 +126,7 @@ class Page {
     this._talk = this._ear = this._sound = this._starting = null;
     for (const name of OVER_WITH_IT) this._notices.over(name);
     talk?.end();
+    if (talk) this._transcript.draw();
     ear?.close();
     this._drawPhase();
     await sound?.close();

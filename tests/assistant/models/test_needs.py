@@ -11,6 +11,7 @@ from assistant.models.catalogue import (
     MODELS,
     SMART_TURN,
     VOICE_OF_LANGUAGE,
+    Kind,
     named,
     piper_voice,
 )
@@ -21,6 +22,7 @@ from assistant.models.needs import (
     installed,
     is_path,
     is_piper_voice,
+    lacking_model,
     missing,
     needed,
     rows,
@@ -289,6 +291,27 @@ def test_a_model_of_another_kind_is_unknown() -> None:
     assert need.model is None
     assert at_hand(need) is None
     assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
+
+
+def test_remedy_for_a_language_pulls_no_model_that_is_at_hand(home: Path) -> None:
+    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base.en", tts_engine="auto", voice="")
+    assert need.unfit.endswith("repartee models pull base")
+    assert lacking_model(need) == f"the Whisper model {need.unfit}"
+    base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
+    write(base, *WHISPER_FILES)
+    assert need.unfit == 'base.en knows English only: set stt.model = "base"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "what"),
+    [
+        ("whisper", "base", "Whisper model base"),
+        ("piper", "de_DE-thorsten-medium", "Piper voice de_DE-thorsten-medium"),
+        ("smart-turn", SMART_TURN.name, f"Smart Turn model {SMART_TURN.name}"),
+    ],
+)
+def test_every_missing_model_is_told_how_to_be_fetched(home: Path, kind: Kind, name: str, what: str) -> None:
+    assert lacking_model(Need(name, kind, "x")) == f"the {what} is not at hand; fetch it: repartee models pull {name}"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from assistant.config.settings import KEYS as SETTINGS
 from assistant.latency import STAGES
 from assistant.replay import conversations as trace_replaying
-from assistant.replay.advice import KEYS, TRIED, Advice, Evidence, Finding, advice, weighed
+from assistant.replay.advice import TRIED, Advice, advice
 from assistant.replay.advice_report import advice_json, advice_lines
+from assistant.replay.findings import KEYS, Evidence, Finding, weighed
 from assistant.replay.settings import change_of
 from assistant.replay.turns import Conversation, conversation_of
 from assistant.trace_report.cli import trace
@@ -224,6 +225,81 @@ def test_tokens_in_vain_are_those_of_all_that_were_asked() -> None:
         "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
         "137 tokens were in vain."
     )
+
+
+def test_two_recognizers_are_two_and_advice_is_of_the_last_one() -> None:
+    records: list[Record] = []
+    for name, times, ms in (("faster-whisper", 5, 100.0), ("pocketsphinx", 1, 500.0), ("faster-whisper", 1, 100.0)):
+        for record in slower(demo_records(), "stt", ms)[:4] * times:
+            record = json.loads(json.dumps(record))  # noqa: PLW2901 - the same one several times
+            record["engines"]["stt"] = name
+            record["stages"]["stt"]["slack_ms"] = ms
+            records.append(record)
+    found = advice(evidence(records))
+    assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
+    (finding,) = of(found, "stt")
+    assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
+    assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
+    assert "What follows is of faster-whisper, which served last." in finding.says
+    assert finding.turns == 24
+    assert finding.gain[50].value == pytest.approx(100, abs=1)
+    assert "recognizers: faster-whisper (24 turns), pocketsphinx (4 turns)" in "\n".join(advice_lines(found))
+
+
+def played(records: Sequence[Record], ms: float, counters: dict[str, int]) -> list[Record]:
+    """The same turns, whose playing took so long."""
+    copies = slower(records, "playout", ms - 18)
+    for record in copies:
+        record["stages"]["playout"]["slack_ms"] = ms
+        record["counters"] = counters
+    return copies
+
+
+@pytest.mark.parametrize(
+    ("ms", "counters", "advised"),
+    [
+        (18.0, {}, False),
+        (300.0, {"underruns": 0}, False),
+        (40.0, {"speaker_latency_ms": 22}, False),
+        (300.0, {"speaker_latency_ms": 280}, True),
+    ],
+    ids=["demo", "slow demo", "device at its least", "slow device"],
+)
+def test_another_output_device_is_advised_only_where_one_was_slow(
+    ms: float, counters: dict[str, int], advised: bool
+) -> None:
+    usual = played(demo_records(), 18.0, counters)
+    found = advice(evidence([*usual * 4, *played(demo_records(), ms, counters) * 16]))
+    assert any("another output device" in finding.says for finding in found.findings) is advised
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_nothing_is_told_to_do_before_its_gain_is_proven(times: int) -> None:
+    slow = slower(demo_records()[:1], "first_sentence", 300)
+    for record in slow:
+        record["stages"]["first_sentence"]["slack_ms"] = 300.0
+    found = advice(evidence([*held(), *slow] if times == 1 else held(), times=times, replays=times))
+    for finding in found.findings:
+        assert finding.certainty == "cannot tell" or finding.gain[50].enough
+        if finding.certainty == "cannot tell":
+            assert ": set " not in finding.says
+            assert "take a faster endpoint" not in finding.says
+    unproven = of(found, "endpoint_wait")[-1]
+    assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
+
+
+def test_turns_that_are_missing_for_advice_are_counted() -> None:
+    found = advice(evidence(held(), replays=2))
+    (finding,) = [each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=200",)]
+    assert finding.says.startswith("In these 4 turns answers would have come ")
+    assert finding.says.endswith("with turn.hangover_ms=200. Cannot tell yet: 1 more turn is needed.")
+
+
+def test_failed_turns_tell_nothing_about_settings(tmp_path: Path) -> None:
+    failed = [record | {"error": "the endpoint failed"} for record in held()]
+    done = CliRunner().invoke(trace, ["advise", str(written(tmp_path / "failed.jsonl", failed))])
+    assert done.exit_code == 2
+    assert "no turn with a response latency in it" in done.stderr
 
 
 def test_json_holds_everything() -> None:

@@ -23,6 +23,7 @@ from assistant.facts import (
 from assistant.items import ItemId
 from assistant.talk.controls import Floor
 from assistant.talk.letters import big
+from assistant.talk.panels import headline
 from assistant.talk.view import MOST_ENTRIES, Entry, View
 from assistant.turn_events import Origin, ReplyId
 from bench.talk_picture import ENGINES, STATUS, WORD_MS, exchange, placed, record
@@ -163,6 +164,16 @@ def test_the_running_latency() -> None:
     assert (view.latencies.p50_ms, view.latencies.p95_ms) == (450.0, 700.0)
     assert view.last is not None
     assert view.last.response_latency_ms == 700.0
+
+
+def test_failed_turn_is_not_in_the_running_latency() -> None:
+    failed = replace(record(2, {"endpoint_wait": 300.0}), error="the endpoint failed")
+    view = told(TurnFinished(record(1, {"endpoint_wait": 450.0})), TurnFinished(failed))
+    assert view.latencies is not None
+    assert (view.latencies.turns, view.latencies.within) == (1, 1)
+    assert view.last == failed
+    assert "failed, not counted" in headline(failed).plain
+    assert "✓" not in headline(failed).plain
 
 
 def test_a_turn_that_failed_is_told_and_one_without_words_is_not() -> None:

@@ -53,6 +53,19 @@ def test_the_band_is_cut_at_both_ends() -> None:
     assert [each.count for each in shares if each is not None] == [2, 2, 2]
 
 
+def test_failed_turns_are_counted_as_failed_and_in_no_latency() -> None:
+    records = demo_records()
+    failed = [records[0] | {"error": "the endpoint failed"}, records[1] | {"outcome": "stuck"}]
+    found = figures([*records, *failed])
+    assert found.turns == 7
+    assert found.failures is not None
+    assert found.failures.count == 2
+    assert found.within is not None
+    assert (found.within.count, found.within.of) == (5, 5)
+    assert found.latency == figures(records).latency
+    assert found.endpoints["skills"].work == figures(records).endpoints["skills"].work
+
+
 def test_the_tail_is_charged_to_what_is_slow_there_and_not_on_average() -> None:
     """The endpoint's wait is most of every turn; the voice is slow in a few."""
     usual, slow = demo_records()[:1] * 95, slower(demo_records()[:1], "tts", 300) * 5

@@ -76,6 +76,48 @@ export default () => run({
       same([talk.item("u").partial, talk.item("u").text], [false, text], kind);
     }
   },
+  "words that were lost leave no line"() {
+    const talk = new Conversation();
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    talk.tell({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+    talk.tell({ type: "conversation.item.input_audio_transcription.failed", item_id: "u" });
+    same(talk.items, []);
+  },
+  "a conversation that ends settles every line"() {
+    const talk = spoken();
+    talk.heard("resp_1_1", 250);
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    talk.tell({ type: "repartee.partial", item_id: "v", text: "and the", rough: false });
+    talk.tell({ type: "response.output_item.added", response_id: "r", item: { id: "f", type: "function_call", name: "lamp" } });
+    talk.changed.clear();
+    talk.end();
+    same(talk.items.map(({ text, partial, unfinished, cut }) => [text, partial, unfinished, cut]), [
+      ["what time is it", false, false, false], ["It's ten past four.", false, false, true],
+      ["and the", false, true, false], ["lamp", false, false, false],
+    ]);
+    same(talk.changed.size, 3);
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "w" });
+    talk.end();
+    same(talk.item("w"), undefined);
+  },
+  "a connection that is back leaves only lines of which more is told"() {
+    const talk = spoken();
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    talk.tell({ type: "repartee.partial", item_id: "v", text: "and the", rough: false });
+    talk.resumed();
+    same(talk.items.map(({ id }) => id), ["u", "a"]);
+    talk.tell({ type: "repartee.partial", item_id: "v", text: "and the date", rough: false });
+    talk.tell({ type: "conversation.item.added", previous_item_id: "a", item: { id: "v", role: "user", content: [{ type: "input_audio", transcript: "and the date" }] } });
+    same(talk.items.map(({ id, text, partial }) => [id, text, partial]).slice(2), [["v", "and the date", false]]);
+  },
+  "speech that turns out to be no words is gone when the reply begins"() {
+    const talk = spoken();
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    talk.tell({ type: "input_audio_buffer.speech_stopped", item_id: "v" });
+    talk.tell({ type: "input_audio_buffer.speech_started", item_id: "w" });
+    talk.tell({ type: "response.created", response: { id: "resp_1_2" } });
+    same(talk.items.map(({ id }) => id), ["u", "a", "w"]);
+  },
   "a retracted reply is gone"() {
     const talk = spoken();
     talk.tell({ type: "conversation.item.deleted", item_id: "a" });

@@ -1,4 +1,4 @@
-import { nearestRank, verdict } from "/static/timing/stats.js";
+import { nearestRank, verdict, verdictOn } from "/static/timing/stats.js";
 import { accounted, paid, rows } from "/static/timing/stages.js";
 import { record, Turns } from "/static/timing/turns.js";
 import { run, same } from "./check.js";
@@ -44,6 +44,19 @@ export default () => run({
     turns.replied("resp_2_1");
     same(turns.all.map(({ number, response }) => [number, response]), [[1, "resp_1_2"], [2, "resp_2_1"]]);
   },
+  "a turn that failed is not counted"() {
+    const turns = new Turns();
+    timed(turns, "resp_1_1", 2.5, 2.931);
+    timed(turns, "resp_2_1", 4.5, 4.801);
+    turns.traced(1, { outcome: "answered", error: null });
+    turns.traced(2, { outcome: "answered", error: "the endpoint failed" });
+    same(turns.summary, { count: 1, p50_ms: 431, p95_ms: 431, within: 1 });
+    same(turns.all.map(verdictOn), ["within", "failed"]);
+    timed(turns, "resp_3_1", 6.5, 6.801);
+    same(turns.summary.count, 2);
+    turns.replyFailed("resp_3_1");
+    same([turns.summary.count, turns.replyFailed("resp_9_1")], [1, undefined]);
+  },
   "a trace finds its turn, also after a new conversation began at 1"() {
     const turns = new Turns();
     turns.replied("resp_1_1");
@@ -52,7 +65,7 @@ export default () => run({
     same(turns.traced(1, { outcome: "answered" }).number, 2);
     same(turns.traced(7, {}), undefined);
     same(record(turns.all[1], { browser: "b" }), { page: { number: 2, turn: 1, response: "resp_1_1", speech_end_ms: null, invented_ms: null, captured_s: null,
-      leaves_s: null, latency_ms: null, device_ms: null, browser: "b" }, trace: { outcome: "answered" } });
+      leaves_s: null, latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
   },
   "stages that took nothing are not drawn"() {
     const stages = { tts: { ms: 12, slack_ms: 9 }, queue: { ms: 0, slack_ms: 0 }, endpoint_wait: { ms: 300, slack_ms: 300 } };

@@ -8,6 +8,8 @@ import { startsOf, wordsOf } from "./words.js";
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
  * @property {boolean} partial more may come
+ * @property {boolean} stopped the speech is over; whether it was words is not known yet
+ * @property {boolean} unfinished the conversation ended while it was said
  * @property {boolean} rough the recognizer calls it a guess
  * @property {boolean} spoken as sound; else typed or only shown
  * @property {string[]} words of the text, for an assistant's item
@@ -65,12 +67,27 @@ export class Conversation {
     if (item) this._cut(item);
   }
 
+  /** The conversation is over: a line that waits for more is settled with the words it has, or goes if it has none. */
+  end() {
+    for (const item of [...this.items]) {
+      if (!item.text) this.drop(item.id);
+      else if (item.response) this._cut(item);
+      if (item.role === "user" && item.partial) item.unfinished = true;
+      if (item.partial) this.changed.add(item);
+      item.partial = false;
+    }
+  }
+
+  /** The connection is back, and the history comes again: what was being said is in it, or is told anew, or was nothing. */
+  resumed() {
+    this._dropSpeech(() => true);
+  }
+
   /** Another conversation gives its items and replies the same names: what was said stays as it is, above it. */
   forget() {
-    for (const item of [...this.items]) {
-      if (!item.text) this.drop(item.id); // it was about to be said
-      if (item.response) this._cut(item);
-      Object.assign(item, { id: "", response: null, partial: false });
+    this.end();
+    for (const item of this.items) {
+      Object.assign(item, { id: "", response: null });
       this.changed.add(item);
     }
   }
@@ -80,7 +97,7 @@ export class Conversation {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", partial: false, rough: false, spoken: true, words: [], heard: 0, cut: false,
+        id, role: "user", text: "", partial: false, stopped: false, unfinished: false, rough: false, spoken: true, words: [], heard: 0, cut: false,
         response: null, placed: [], starts_ms: [],
       };
       this.items.push(item);
@@ -94,6 +111,11 @@ export class Conversation {
     const at = this.items.findIndex((one) => one.id === id);
     if (at < 0) return;
     this.changed.add(...this.items.splice(at, 1));
+  }
+
+  /** Speech that is in no history yet and of which this is true. */
+  _dropSpeech(isMeant) {
+    for (const item of this.items.filter((one) => one.role === "user" && one.partial && isMeant(one))) this.drop(item.id);
   }
 
   _cut(item) {
@@ -130,6 +152,12 @@ const HEARD = {
     const item = talk.item(item_id) ?? talk.items.findLast((one) => one.role === "user" && one.partial);
     if (!item || item.partial) talk.put(item?.id ?? PENDING, { text, rough, partial: true });
   },
+  "input_audio_buffer.speech_stopped": (talk, { item_id }) => {
+    if (talk.item(item_id)?.partial) talk.put(item_id, { stopped: true });
+  },
+  // Speech that is answered is in the history before its reply begins: any other that is over was without words.
+  "response.created": (talk) => talk._dropSpeech(({ stopped }) => stopped),
+  "input_audio_buffer.cleared": (talk) => talk.drop(PENDING),
   "repartee.nothing_said": (talk, { item_id }) => {
     talk.drop(PENDING);
     talk.drop(item_id);
@@ -138,7 +166,10 @@ const HEARD = {
   "conversation.item.input_audio_transcription.completed": (talk, { item_id, transcript }) => {
     talk.put(item_id, { text: transcript, partial: false });
   },
-  "conversation.item.input_audio_transcription.failed": (talk, { item_id }) => talk.put(item_id, { partial: false }),
+  "conversation.item.input_audio_transcription.failed": (talk, { item_id }) => {
+    if (talk.item(item_id)?.text) talk.put(item_id, { partial: false });
+    else talk.drop(item_id);
+  },
   "conversation.item.deleted": (talk, { item_id }) => talk.drop(item_id),
   "response.output_item.added": (talk, { item, response_id }) => {
     // On a new connection a reply under way is told again from its beginning.
@@ -186,7 +217,7 @@ function added(talk, item, previous) {
     talk.drop(PENDING);
     const known = talk.item(item.id);
     const partial = (item.content ?? []).some((part) => part.transcript === null); // its words follow
-    talk.put(item.id, { role: "user", spoken: !typed, partial, text: text || known?.text || "" });
+    talk.put(item.id, { role: "user", spoken: !typed, partial, stopped: false, text: text || known?.text || "" });
     if (!known) move(talk, item.id, previous);
   } else if (item.role === "assistant") {
     if (!talk.item(item.id)) {

@@ -71,6 +71,7 @@ export class Talk extends EventTarget {
   end() {
     this.wire.close();
     this.sound.output.flush();
+    this.conversation.end();
     this._ready = false;
   }
 
@@ -167,6 +168,7 @@ export class Talk extends EventTarget {
       this._response = this._silenced = null;
       this._tell("trouble", { name: "not-kept", said: "" });
     }
+    if (resumed) this.conversation.resumed();
     if (resumed) this._line.lost(session.repartee.heard_ms);
     else this._line.begin();
     this.sound.output.duck(false); // the end of a duck may have gone down with the connection
@@ -250,7 +252,10 @@ export class Talk extends EventTarget {
     if (this._response === id) this._response = null;
     this.sound.output.end(id);
     if (status === "cancelled" && this.sound.output.holds(id)) this.sound.output.flush();
-    if (status === "failed") this._tell("notice", "The reply failed. The turn's record says why.");
+    if (status !== "failed") return;
+    this._tell("notice", "The reply failed. The turn's record says why.");
+    const turn = this.turns.replyFailed(id);
+    if (turn) this._tell("turn", turn);
   }
 
   _truncated(itemId) {

@@ -14,6 +14,15 @@ export function nearestRank(values, percent) {
 }
 
 /**
+ * @param {{failed: boolean, latency_ms: number | null}} turn
+ * @returns {"failed" | "untimed" | "sooner" | "within" | "later"}
+ */
+export function verdictOn({ failed, latency_ms }) {
+  if (failed) return "failed";
+  return latency_ms === null ? "untimed" : verdict(latency_ms);
+}
+
+/**
  * @param {number} ms
  * @returns {"sooner" | "within" | "later"} against the band
  */

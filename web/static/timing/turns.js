@@ -5,6 +5,9 @@ import { nearestRank, verdict } from "./stats.js";
 const TURN_OF = /^resp_(\d+)_\d+$/;
 const MOST_TURNS = 1000;
 
+/** Outcomes of turns that got no answer. */
+const FAILED = new Set(["failed", "stuck"]);
+
 /**
  * @typedef {object} Turn
  * @property {number} number on this page, from 1
@@ -17,6 +20,7 @@ const MOST_TURNS = 1000;
  * @property {number | null} latency_ms their difference, measured here
  * @property {number | null} device_ms what of it was spent in this page's buffer and the device
  * @property {object | null} trace the server's record
+ * @property {boolean} failed something went wrong in it: its latency is shown and not counted
  */
 
 export class Turns {
@@ -55,7 +59,7 @@ export class Turns {
     const turn = {
       number: (this.all.at(-1)?.number ?? 0) + 1, turn: number, response, speech_end_ms: this._speechEndMs,
       invented_ms: this._speechEndMs === null ? null : this._inventedMs,
-      captured_s: null, leaves_s: null, latency_ms: null, device_ms: null, trace: null,
+      captured_s: null, leaves_s: null, latency_ms: null, device_ms: null, trace: null, failed: false,
     };
     this._speechEndMs = null;
     this.all.push(turn);
@@ -98,6 +102,18 @@ export class Turns {
   traced(number, trace) {
     const turn = this.all.findLast((one) => one.turn === number && one.trace === null);
     if (turn) turn.trace = trace;
+    if (turn && (trace.error || FAILED.has(trace.outcome))) turn.failed = true;
+    return turn;
+  }
+
+  /**
+   * The server could not make the reply, or not all of it.
+   * @param {string} response
+   * @returns {Turn | undefined} whose it is
+   */
+  replyFailed(response) {
+    const turn = this.of(response);
+    if (turn) turn.failed = true;
     return turn;
   }
 
@@ -107,9 +123,10 @@ export class Turns {
     this._speechEndMs = null;
   }
 
-  /** @returns {{count: number, p50_ms: number, p95_ms: number, within: number} | null} null before the first latency */
+  /** @returns {{count: number, p50_ms: number, p95_ms: number, within: number} | null} null before the first latency;
+   *    turns that failed do not count */
   get summary() {
-    const values = this.all.map((turn) => turn.latency_ms).filter((ms) => ms !== null);
+    const values = this.all.filter((turn) => !turn.failed && turn.latency_ms !== null).map((turn) => turn.latency_ms);
     if (!values.length) return null;
     return {
       count: values.length,

@@ -8,6 +8,15 @@ const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
 const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
 const WORKED_BY_SPACE = "input[type=checkbox], summary"; // and by no other key
 
+const NARROW = "(max-width: 860px)"; // as in the style sheets
+
+/** The volume stands among the controls where there is room, else among the settings: nothing moves when those open. */
+function placeVolume(narrow) {
+  const volume = by("volume").parentElement;
+  if (narrow) by("microphone").parentElement.after(volume);
+  else by("settings").before(volume);
+}
+
 /** What is not to be worked now keeps its focus: `disabled` would drop it, and what is typed on would be shortcuts. */
 function allow(id, on) {
   by(id).setAttribute("aria-disabled", String(!on));
@@ -108,6 +117,11 @@ export class Controls {
   _settings() {
     const set = preferences();
     by("settings-open").onclick = () => this._open(by("settings").hidden);
+    const narrow = matchMedia(NARROW);
+    narrow.onchange = () => placeVolume(narrow.matches);
+    placeVolume(narrow.matches);
+    const dock = by("settings").parentElement; // the panel takes the room above it
+    new ResizeObserver(() => document.documentElement.style.setProperty("--dock-height", `${dock.offsetHeight}px`)).observe(dock);
     for (const wish of WISHES) {
       by(wish).checked = set[wish];
       by(wish).onchange = () => {
@@ -148,8 +162,9 @@ export class Controls {
   _open(open) {
     by("settings").hidden = !open;
     by("settings-open").setAttribute("aria-expanded", String(open));
-    if (open) by("microphone").focus();
-    else if (by("settings").contains(document.activeElement) || document.activeElement === document.body) by("settings-open").focus();
+    const still = { preventScroll: true }; // the panel is in sight, wherever the page is scrolled to
+    if (open) by("microphone").focus(still);
+    else if (by("settings").contains(document.activeElement) || document.activeElement === document.body) by("settings-open").focus(still);
   }
 
   _key(event) {

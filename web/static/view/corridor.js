@@ -1,12 +1,12 @@
 /** The pipeline and its milliseconds: your last sound, what was waited for, the first sound of the reply. */
 
-import { BAND_MS, verdict } from "../timing/stats.js";
+import { BAND_MS, verdictOn } from "../timing/stats.js";
 import { accounted, STAGES } from "../timing/stages.js";
 import { by, make, said } from "./page.js";
 
 const SHORTEST_MS = 700; // what the line shows at least
 const STEP_MS = 100;
-const WORDS = { sooner: "sooner than 200–500 ms", within: "within 200–500 ms", later: "later than 200–500 ms" };
+const WORDS = { sooner: "sooner than 200–500 ms", within: "within 200–500 ms", later: "later than 200–500 ms", failed: "the turn failed: not counted" };
 
 export class Corridor {
   constructor() {
@@ -46,8 +46,8 @@ export class Corridor {
     const timed = turn.latency_ms !== null;
     by("latency").className = timed ? "" : "none wordy";
     by("latency").textContent = timed ? String(Math.round(turn.latency_ms)) : this._what(turn);
-    by("verdict").textContent = timed ? WORDS[verdict(turn.latency_ms)] : this._why(turn);
-    document.body.dataset.verdict = timed ? verdict(turn.latency_ms) : "";
+    by("verdict").textContent = WORDS[verdictOn(turn)] ?? this._why(turn);
+    document.body.dataset.verdict = WORDS[verdictOn(turn)] ? verdictOn(turn) : "";
     const stages = accounted(turn.trace, turn.latency_ms);
     const total = stages.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
     const long = turn.latency_ms ?? total;

@@ -90,6 +90,7 @@ export class Transcript {
 }
 
 function noteOf(item) {
+  if (item.unfinished) return "not finished";
   if (item.cut) return "interrupted";
   if (item.role === "user" && item.rough && !item.partial) return "a guess";
   return item.role === "user" && !item.spoken ? "typed" : "";

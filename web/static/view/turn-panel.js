@@ -1,12 +1,17 @@
 /** All turns: percentiles, the strip of dots, the list, and the waterfall of the one that is chosen. */
 
-import { BAND_MS, verdict } from "../timing/stats.js";
+import { BAND_MS, verdict, verdictOn } from "../timing/stats.js";
 import { record } from "../timing/turns.js";
 import { by, draw, make } from "./page.js";
 import { drawWaterfall } from "./waterfall.js";
 
 const SHORTEST_MS = 800; // what the strip shows at least
 const LISTED = 12;
+
+/** What is read aloud and not seen. */
+function unseen(text) {
+  return make("span", { class: "unseen", text });
+}
 
 export class TurnPanel {
   /**
@@ -46,7 +51,7 @@ export class TurnPanel {
   }
 
   _strip(summary) {
-    const timed = this._turns.all.filter((turn) => turn.latency_ms !== null);
+    const timed = this._turns.all.filter((turn) => !turn.failed && turn.latency_ms !== null);
     const longest = Math.max(SHORTEST_MS, ...timed.map((turn) => turn.latency_ms * 1.05));
     const x = (ms) => `${3 + (92 * ms) / longest}%`;
     const width = `${(92 * (BAND_MS[1] - BAND_MS[0])) / longest}%`;
@@ -79,12 +84,13 @@ export class TurnPanel {
   }
 
   _button(turn) {
-    const timed = turn.latency_ms !== null;
+    const about = verdictOn(turn);
+    const shown = about === "failed" ? "failed" : about === "untimed" ? "–" : String(Math.round(turn.latency_ms));
+    // The name of a button holds what is seen on it, in that order: who works the page by voice says what they see.
+    const spoken = about === "failed" ? "" : about === "untimed" ? " not timed" : ` ms, ${about === "within" ? "in the band" : about}`;
     const button = make("button", {
-      type: "button", class: `turn ${timed ? verdict(turn.latency_ms) : "untimed"}`, "data-number": String(turn.number),
-      "aria-pressed": String(turn === this.choice),
-      "aria-label": `Turn ${turn.number}: ${timed ? `${Math.round(turn.latency_ms)} milliseconds` : "not timed"}`,
-    }, make("span", { class: "turn-number", text: String(turn.number) }), make("span", { text: timed ? String(Math.round(turn.latency_ms)) : "–" }));
+      type: "button", class: `turn ${about}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.choice),
+    }, unseen("Turn "), make("span", { class: "turn-number", text: String(turn.number) }), unseen(" "), make("span", { text: shown }), unseen(spoken));
     button.onclick = () => {
       this._choice = turn;
       this._chosen(turn);

@@ -1,0 +1,46 @@
+"""What to say where the words are unlikely to be of the configured language. Looks at the disk."""
+
+from assistant.config.settings import Settings
+from assistant.models.catalogue import named
+from assistant.models.needs import installed, is_path
+from audio.stt import UNKNOWN_LANGUAGE
+
+NAMES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
+    "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
+    "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+"""In English, of the codes that Whisper detects most."""
+
+
+def language_hint(settings: Settings, language: str) -> str:
+    """One sentence with what to set.
+
+    Args:
+        settings: In effect.
+        language: The code that was detected, or UNKNOWN_LANGUAGE where the model knows only the configured one.
+    """
+    configured = settings.assistant.language
+    if language != UNKNOWN_LANGUAGE:
+        name = NAMES.get(language, language)
+        return (
+            f'this sounded like {name}, and assistant.language is "{configured}": '
+            f"to speak {name}, start with --set assistant.language={language}"
+        )
+    spoken = NAMES.get(configured.partition("-")[0], configured)
+    wanted = f"--set assistant.language=de --set stt.model={_multilingual(settings)[0]}"
+    return (
+        f"these words are improbable; if this was not {spoken}, start with {wanted} (de is German)"
+        f"{_multilingual(settings)[1]}"
+    )
+
+
+def _multilingual(settings: Settings) -> tuple[str, str]:
+    """A model that knows many languages, one that is at hand if there is one; and how it is fetched."""
+    model = None if is_path(settings.stt.model) else named(settings.stt.model)
+    own = "base" if model is None else model.multilingual
+    for name in (own, "small", "base", "tiny"):
+        if (other := named(name)) is not None and installed(other) is not None:
+            return name, ""
+    return own, f"; fetch the model first: repartee models pull {own}"

@@ -1,0 +1,134 @@
+"""Advice on stages that are work: the most there is to gain, and how the engines of the traces compare. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from assistant.latency import STAGES, Stage
+from assistant.replay.figures import COMPARED, paired
+from assistant.replay.findings import (
+    KEYS,
+    LEAST_GAIN_MS,
+    Evidence,
+    Finding,
+    Weighed,
+    is_proven,
+    less,
+    more,
+    most,
+    why_not,
+)
+from assistant.trace_report.engines import EngineFigures
+from assistant.trace_report.figures import Figures
+from assistant.trace_report.statistics import least_turns
+
+LEAST_PLAYOUT_MS = 60.0
+"""No device plays much sooner: a sound server takes as much (docs/talk.md), a file or a buffer a block of 20 ms."""
+
+_NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
+"""What answers without a language model: skills, what the assistant says unasked, and that nothing was understood."""
+
+
+def models_of(found: Figures) -> dict[str, EngineFigures]:
+    """Of what answered, the endpoints."""
+    return {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
+
+
+def working(stage: Stage, evidence: Evidence, *, slow: bool) -> Finding | None:
+    """None where there is nothing to gain, but for the stage that makes slow turns slow."""
+    turns, of = _served_by_current(stage, evidence)
+    if stage == "playout":
+        turns = [turn for turn in turns if turn.on_device]
+    if not turns or (stage == "playout" and not _plays_late(turns)):
+        return None
+    was = np.array([turn.latency_ms for turn in turns], np.float32)
+    slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in turns], np.float32)
+    gain = {percent: less(paired(was, was - slack, percent)) for percent in COMPARED}
+    if most(gain) < LEAST_GAIN_MS and not slow:
+        return None
+    proven = is_proven(gain)
+    says = _remedy(stage, evidence.figures, of, proven=proven)
+    if not proven:
+        says = f"{says} {why_not(gain, len(turns))}".rstrip()
+    return Finding(stage, KEYS[stage], "at most" if proven else "cannot tell", len(turns), gain, says)
+
+
+def _served_by_current(stage: Stage, evidence: Evidence) -> tuple[Sequence[Weighed], str]:
+    """The turns that tell of a stage, and what served them where others served other turns.
+
+    Those of the recognizer, or the voice, of the last turn: a mixture of two is neither's.
+    """
+    if stage not in {"stt", "tts"}:
+        return evidence.turns, ""
+    names = [turn.recognizer if stage == "stt" else turn.voice for turn in evidence.turns]
+    current = next((name for name in reversed(names) if name), "")
+    if len(set(names) - {""}) < 2:
+        return evidence.turns, ""
+    return [turn for turn, name in zip(evidence.turns, names, strict=True) if name == current], current
+
+
+def _plays_late(turns: Sequence[Weighed]) -> bool:
+    """Whether the device takes longer than any other would, too."""
+    place = STAGES.index("playout")
+    return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS
+
+
+PLAIN_REMEDIES: dict[Stage, str] = {
+    "first_sentence": "The model is slow to end its first clause: ask for a short one, or take a faster endpoint.",
+    "queue": "Connections or engines were waited for: let fewer people in at a time, or add an endpoint.",
+    "transport": "The way to the client takes long: no setting shortens it; a server nearer to the people does.",
+    "playout": "The device takes long to play: no setting shortens it; another output device may.",
+}
+"""What to do where the traces cannot compare."""
+
+MEASURE = "`repartee bench engines` measures others on this machine."
+
+
+def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
+    """What to do; without a proven gain only what is so."""
+    if stage in {"stt", "tts"}:
+        what, engines = ("recognizer", found.recognizers) if stage == "stt" else ("voice", found.voices)
+        waited = "Words are waited for." if stage == "stt" else "First sounds are waited for."
+        mine = f" What follows is of {of}, which served last." if of else ""
+        return f"{waited} {_best(what, engines)} {MEASURE}{mine}"
+    plain = PLAIN_REMEDIES.get(stage)
+    if plain is not None:
+        return plain if proven else f"{plain.partition(':')[0]}."
+    return f"{_endpoints(found, proven=proven)} {_hedges(found)}"
+
+
+def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
+    if len(engines) < 2:
+        return f"These traces hold one {what}, so nothing to compare it with."
+    timed = {name: 0 if engine.work is None else engine.work.count for name, engine in engines.items()}
+    least = least_turns(50)
+    medians = {
+        name: engine.work.percentiles[50].value
+        for name, engine in engines.items()
+        if engine.work is not None and timed[name] >= least
+    }
+    few = [f"of {name} {more(least - count)}" for name, count in timed.items() if count < least]
+    held = f"These traces hold {len(engines)} {what}s: {', '.join(engines)}."
+    lacking = f" To compare them, {' and '.join(few)}." if few else ""
+    if len(medians) < 2:
+        return f"{held}{lacking}"
+    quick, slow = min(medians, key=lambda name: medians[name]), max(medians, key=lambda name: medians[name])
+    return f"{held} {quick} took {medians[quick]:.0f} ms in the median, {slow} {medians[slow]:.0f}.{lacking}"
+
+
+def _endpoints(found: Figures, *, proven: bool) -> str:
+    compared = _best("endpoint", models_of(found))
+    advised = proven and " in the median, " in compared
+    return f"{compared} Name the quicker first, or leave it to llm.policy." if advised else compared
+
+
+def _hedges(found: Figures) -> str:
+    hedges = sum(asked.reasons.get("hedge", 0) for asked in found.asked.values())
+    if len(found.asked) < 2:
+        return "A second endpoint can be asked when the first is silent for long (llm.hedge_share)."
+    vain = sum(asked.tokens_in_vain for asked in found.asked.values())
+    times = "once" if hedges == 1 else f"{hedges:,} times"
+    return (
+        f"A second endpoint was asked beside the first {times} (llm.hedge_share bounds that); of all that were asked, "
+        f"{vain:,} tokens were in vain."
+    )
