@@ -151,6 +151,21 @@ class PlainText:
         return self._tail[-1:]
 
     @property
+    def tail(self) -> str:
+        """The last characters given out, at most forty; a run of symbols behind them is not among them."""
+        return self._tail
+
+    @property
+    def holds_mark(self) -> bool:
+        """Whether a symbol, such as the bullet of a list, is held back behind what was given out."""
+        return bool(self._run.strip(" "))
+
+    @property
+    def at_text_start(self) -> bool:
+        """Whether nothing was pushed yet but spaces."""
+        return not self._tail and not self.holds_mark
+
+    @property
     def at_line_start(self) -> bool:
         """True while nothing but list and quote marks stands in the current line."""
         return self.last in ("", "\n") and not self._run.strip(" -+*>#•=")

@@ -29,8 +29,8 @@ _TAGS = (
     | _CELL_TAGS
 )
 _SSML_TAGS = frozenset(
-    "speak break prosody emphasis say-as phoneme audio sentence paragraph voice lang w token lexicon lookup metadata meta"
-    " desc par seq media bookmark".split()
+    "speak break prosody emphasis say-as phoneme audio sentence paragraph voice lang w token lexicon lookup metadata"
+    " meta desc par seq media bookmark".split()
 )
 """Elements of SSML that are not HTML as well. What they ask of a voice is not passed on, except a break."""
 _MAYBE_PLACEHOLDERS = frozenset("voice lang token lexicon lookup metadata desc par seq media bookmark w".split())
@@ -62,15 +62,10 @@ class Tags:
         if self._reading.in_code_span:
             self._reading.plain.push(" ")
             return pos + 1
-        if following == "!":
-            return self._comment(text, pos)
-        if following == "|":
-            return self._special_token(text, pos)
-        if following == "?":
-            return self._declaration(text, pos)
         if following == "/" or (following.isascii() and following.isalpha()):
             return self._tag(text, pos)
-        return self._reading.literal(text, pos)
+        others = {"!": self._comment, "|": self._special_token, "?": self._declaration}
+        return others.get(following, self._reading.literal)(text, pos)
 
     def angle_end(self, text: str, pos: int) -> int:
         """A ">" that ends no tag."""
@@ -139,13 +134,16 @@ class Tags:
                 return WAIT
             if not text[end : end + 1].isalnum():
                 return None
+        return self._apply_known(text, tag, name, closing=bool(closing))
+
+    def _apply_known(self, text: str, tag: re.Match[str], name: str, *, closing: bool) -> int:
         self._in_ssml = (self._in_ssml or name == "speak") and not (closing and name == "speak")
         if name == "sub" and tag[3] and not closing:
             return self._alias(text, tag)
         if name == "say-as" and _SPELLED.search(tag[3]):
             return self._spelled(text, tag)
         self._apply_tag(name, tag[3], opening=not closing)
-        return end
+        return tag.end()
 
     def _alias(self, text: str, tag: re.Match[str]) -> int:
         """`<sub alias="...">` is said as its alias."""
