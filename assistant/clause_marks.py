@@ -10,6 +10,7 @@ from assistant.abbreviations import (
     CUT_BEFORE_WITH_STARTER,
     NAME_SUFFIXES,
 )
+from assistant.minus_signs import between_amounts, spaced_minus
 from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
 
 _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
@@ -65,15 +66,28 @@ def _judge_conjunction(unspoken: Unspoken, at: int, word: str, word_end: int, *,
 
 
 def _judge_dash(unspoken: Unspoken, at: int) -> Judgement:
-    """A spaced hyphen is a dash, except behind a number or a variable."""
-    if unspoken.text[at + 1 : at + 3] != "- ":
-        return Verdict.PASS, at + 1
-    if (
-        _OPERAND_END.search(unspoken.text, max(unspoken.start, at - 2), at)
-        or unspoken.word_count(at) < unspoken.min_words
-    ):
-        return Verdict.PASS, at + 1
-    return Verdict.CLAUSE, at + 2
+    """A spaced hyphen is a dash, except behind a number or a variable, and as the sign of an amount."""
+    text, passed = unspoken.text, (Verdict.PASS, at + 1)
+    ahead = text[at + 1 : at + 4]
+    if ahead[:1] not in ("", "-") or unspoken.word_count(at) < unspoken.min_words:
+        return passed
+    if len(ahead) < 3 and "- ".startswith(ahead[:2]) and not unspoken.final:
+        return Verdict.WAIT, at
+    if not ahead.startswith("- ") or _OPERAND_END.search(text, max(unspoken.start, at - 2), at):
+        return passed
+    minus = _is_minus(unspoken, at + 1)
+    if minus is None:
+        return Verdict.WAIT, at
+    return passed if minus else (Verdict.CLAUSE, at + 2)
+
+
+def _is_minus(unspoken: Unspoken, at: int) -> bool | None:
+    """Whether the dash at `at` is a sign or subtracts; None where more text is needed."""
+    before = unspoken.text[max(unspoken.start, at - 40) : at]
+    following = unspoken.text[at + 1 : at + 8].lstrip(" ")[:1]
+    if between_amounts(before) and (following.isdigit() or following in ("$", "€", "£", "¥", "₹")):
+        return True
+    return spaced_minus(before, unspoken.text, at, final=unspoken.final)
 
 
 def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
@@ -88,7 +102,10 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     following = text[at + 1]
     if char in "—–":
         joins = not following.isspace() and (char == "–" or (text[at - 1].isdigit() and following.isdigit()))
-        return passed if joins else (Verdict.CLAUSE, at + 1)
+        minus = False if joins else _is_minus(unspoken, at)
+        if minus is None:
+            return Verdict.WAIT, at
+        return passed if joins or minus else (Verdict.CLAUSE, at + 1)
     if not following.isspace() and char not in "，、；：،؛":
         return passed
     rest = text[at + 1 : at + 8].lstrip()

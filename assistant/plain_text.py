@@ -40,7 +40,7 @@ def _has_alnum(*chars: str) -> bool:
 def _drop_at_line_start(run: str, following: str) -> str:
     """A sign before a number stays; bullets, quote marks and rules at the head of a line go."""
     rest = run.lstrip(" -+=>—–→|•")
-    if not rest and following.isdigit() and run[-1:] in ("-", "+"):
+    if not rest and following.isdigit() and run[-1:] in ("-", "+", "–"):
         return run[-1]
     return rest
 

@@ -8,7 +8,19 @@ import importlib
 from dataclasses import replace
 from functools import cache
 
-from assistant.spoken import abbreviations, codes, dates, durations, names, numbers, quantities, signs, times
+from assistant.spoken import (
+    abbreviations,
+    codes,
+    dates,
+    decimals,
+    durations,
+    equations,
+    names,
+    numbers,
+    quantities,
+    signs,
+    times,
+)
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.rule import Rule
 
@@ -55,9 +67,11 @@ def _rules(language: str) -> tuple[Rule, ...]:
         lexicon = replace(lexicon, day_first=True)
     return (
         *names.rules(lexicon),
+        *equations.rules(lexicon),
         *durations.rules(lexicon),
         *dates.rules(lexicon),
         *times.rules(lexicon),
+        *decimals.rules(lexicon),
         *codes.rules(lexicon),
         *abbreviations.rules(lexicon),
         *signs.before_amounts(lexicon),

@@ -2,6 +2,7 @@
 
 import re
 
+from assistant.minus_signs import between_amounts
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, number_pattern, say, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule
@@ -47,7 +48,9 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     }
     units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
 
-    def read(match: re.Match[str]) -> str:
+    def read(match: re.Match[str]) -> str | None:
+        if len(match[0]) > 1 and between_amounts(match.string[max(0, match.start() - 24) : match.start()]):
+            return None  # "5 kg ≈ 11 lb"
         said_already = match[1] in "~≈" and _ABOUT.search(match.string, max(0, match.start() - 20), match.start())
         return "" if said_already else f"{words[match[1]]} "
 
