@@ -30,6 +30,7 @@ _GERMAN_ORDINAL = re.compile(
     r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}(?:\.\d{1,2})?\Z",
     re.IGNORECASE,
 )
+_DIALLED = re.compile(r"\b(?:ruf|wähl)\w{0,3} (?:\w+ ){0,2}die \d{3}\Z", re.IGNORECASE)  # "Wählen Sie die 112."
 _DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")  # "am 3.", "am 3.10."
 _ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
 _GERMAN_DAYS = frozenset("Mo Di Mi Do Fr Sa So".split())
@@ -153,7 +154,7 @@ def _never_ends(head: str, word: str) -> bool:
 def _behind_number(head: str, ahead: _Ahead, following: str) -> bool | None:
     """Whether a number is a German ordinal, whose sentence goes on."""
     counted = ahead.among(COUNTED_IN_ORDINALS) if following.isupper() else False
-    if counted is False and _GERMAN_ORDINAL.search(head):
+    if counted is False and _GERMAN_ORDINAL.search(head) and not _DIALLED.search(head):
         return _no_starter(ahead, following, GERMAN_STARTERS)
     return counted
 

@@ -15,6 +15,7 @@ from assistant.spoken import (
     decimals,
     durations,
     equations,
+    identifiers,
     names,
     numbers,
     quantities,
@@ -68,6 +69,7 @@ def _rules(language: str) -> tuple[Rule, ...]:
     return (
         *names.rules(lexicon),
         *equations.rules(lexicon),
+        *identifiers.rules(lexicon),
         *durations.rules(lexicon),
         *dates.rules(lexicon),
         *times.rules(lexicon),
