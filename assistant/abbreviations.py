@@ -59,6 +59,32 @@ GERMAN_STARTERS = STARTERS | frozenset(
 )
 """The same in German text."""
 
+UNSPACED_STARTERS = GERMAN_STARTERS - {
+    "me",
+    "at",
+    "us",
+    "be",
+    "to",
+    "do",
+    "so",
+    "no",
+    "il",
+    "es",
+    "de",
+    "a",
+} | frozenset(
+    "i'm i'll i've i'd it's that's there's here's what's let's you're we're they're don't he's she's who's how's"
+    " so no do does okay ok well sure great good thanks thank hello hi hey sorry please maybe perhaps now today just"
+    " still even only another each every all both any because instead finally first second next remember try"
+    " wie warum welche welcher welches kannst können könnte möchtest hallo danke bitte gut okay klar natürlich"
+    " unser unsere ihre seine meine deine kein keine einige viele alle zuerst"
+    " qu'est c'est j'ai n'est d'accord comment où pourquoi quand quel quelle quels quelles est qui que quoi ce cette"
+    " ces mon ma mes ton ta tes son sa ses on et mais donc alors oui non merci bonjour voici voilà aujourd'hui"
+    " qué cómo cuándo dónde cuál quién por pero sí hola gracias esto eso esta este mi tu su yo ella ellos nosotros"
+    " también entonces ahora hoy aquí muy si como cuando puedes puedo tengo es".split()
+)
+"""Words that begin a sentence also without a space in front: they tell "another one.What now" from "foo.Bar"."""
+
 _ORDINAL_NOUNS = (
     "weltkrieg spieltag geburtstag jahrestag hochzeitstag breitengrad längengrad wahlgang klasse etage bundesliga"
     " auflage staffel etappe amtszeit sinfonie symphonie jahrhundert jahrtausend jh stockwerk obergeschoss lebensjahr"

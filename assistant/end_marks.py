@@ -12,6 +12,7 @@ from assistant.abbreviations import (
     MAY_END,
     NEVER_ENDS,
     STARTERS,
+    UNSPACED_STARTERS,
 )
 from assistant.unspoken import CLOSERS, UNSPACED_LETTER, Judgement, Place, Unspoken, Verdict
 
@@ -21,6 +22,9 @@ _FULL_WIDTH_ENDS = frozenset("。！？｡।॥؟۔።։")
 _TRAILING = frozenset(CLOSERS + "\"'’]")
 _LIST_NUMBER = re.compile(r"[\s(]*(?:\d{1,3}|[A-Za-z])")
 _LETTERS = re.compile(r"[^\W_]+")
+_UNSPACED_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’](?=[^\W\d_]|\Z)){0,24}")
+_SENTENCE_GOES_ON = re.compile(r"[\s,?!…'’-]|\.(?:\s|\Z)|\Z")
+_CODE_BEHIND = re.compile(r"[\d_=(\[:/&]|\.\w")
 _SPACED_LETTERS = re.compile(r"\b(?:[^\W\d_]\. )+[^\W\d_]{1,2}\Z")
 _ROAD = re.compile(r"\S\s+(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) (?:St|Dr)\Z")
 _SPANISH_SIR = re.compile(r"(?:\A\s*|(?:\A|\W)(?:El|Al|Del|Estimado|[^\W\d_A-Z]+,?) )Sr\Z")
@@ -75,10 +79,51 @@ def judge_end(unspoken: Unspoken, place: Place, at: int) -> Judgement:
     if not known:
         return (Verdict.END, end) if at_once and end == marks_end else (Verdict.WAIT, at)
     if end < size and not text[end].isspace():
+        if end == marks_end and (text[end].isupper() or text[end] in "¿¡"):
+            return _judge_unspaced(unspoken, at, end, at_once=at_once)
         wide = text[at] in _FULL_WIDTH_ENDS or UNSPACED_LETTER.match(text[end])
         # A letter right behind a closed quotation goes on with its sentence.
         return (Verdict.END if wide and end == marks_end else Verdict.PASS), end
     return _judge_by_next(unspoken, at, marks_end, end, at_once=at_once)
+
+
+def _judge_unspaced(unspoken: Unspoken, at: int, end: int, *, at_once: bool) -> Judgement:
+    """A mark right before a capital: "another one.What now?" ends a sentence, "foo.Bar" and "Sheet1!A1" do not."""
+    text = unspoken.text
+    if text[end] in "¿¡":
+        return Verdict.END, end
+    found = _UNSPACED_WORD.match(text, end)
+    word_end = found.end() if found else end + 1
+    grows = word_end == len(text) and not unspoken.final
+    ends = _ends_at_once(unspoken, at, word_end) if at_once else _starts(unspoken, at, found, grows=grows)
+    if ends is False:
+        return Verdict.PASS, end
+    if ends is None or grows:
+        return Verdict.WAIT, at
+    if at_once or end - at > 1 or text[at] == "…":
+        return Verdict.END, end
+    return _judge_dot(unspoken, at, end, text[end])
+
+
+def _ends_at_once(unspoken: Unspoken, at: int, word_end: int) -> bool:
+    text = unspoken.text
+    behind_word = at > unspoken.start and text[at - 1].isalpha() and text[at - 2 : at - 1] != "."
+    return behind_word and _CODE_BEHIND.match(text, word_end) is None
+
+
+def _starts(unspoken: Unspoken, at: int, found: re.Match[str] | None, *, grows: bool) -> bool | None:
+    """Whether the word right behind a dot begins a sentence; None where that depends on what comes."""
+    before = _word_before(unspoken, at)
+    named = "." in before.strip(".") or not before[-1:].isalnum() or (len(before) < 2 and not before.isdigit())
+    if found is None or named:
+        return None if grows and not named else False
+    ahead = _Ahead(found[0].replace("’", "'"), grows=grows)
+    starts = ahead.among(UNSPACED_STARTERS)
+    if len(found[0]) == 1 and found[0] != "I" and not grows:
+        starts = found[0] in ("A", "Y", "O", "À") and before.islower()
+    if starts and not grows and not _SENTENCE_GOES_ON.match(unspoken.text, found.end()):
+        return False
+    return starts
 
 
 def _closes(unspoken: Unspoken, place: Place, at: int) -> bool:

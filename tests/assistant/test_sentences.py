@@ -15,7 +15,7 @@ from assistant.speakable import speakable
 PIECES = (
     "Mr. |e.g. |U.S. |and |but it |because |Yes. |Hello, |etc. |I |? |! |。|，|สวัสดี|ครับ |(|)|“|”|No. 5|10:30 |1,000 "
     "| — |; |J. |...| |The |word |3.5|.|,|**|[a](b)|\n|\n- |\n1. |```\n|`|<think>|</think>|$x$|😀|https://a.b/c |\"|'"
-    "|…|:|!|#|Word"
+    "|…|:|!|#|Word|.What |done!Now |foo.Bar |*bows* |(laughs) | - 5 °C|a.k.a. |Rs. 500|<break/>"
 ).split("|")
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=80)
 
