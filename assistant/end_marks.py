@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from assistant.abbreviations import (
     BEFORE_NUMBER,
     BOUND_TO,
+    CAPITAL_BEFORE_NUMBER,
     COUNTED_IN_ORDINALS,
     ENDS_BEFORE_STARTER,
     GERMAN_STARTERS,
@@ -37,7 +38,6 @@ _GERMAN_ORDINAL = re.compile(
 _DIALLED = re.compile(r"\b(?:ruf|wähl)\w{0,3} (?:\w+ ){0,2}die \d{3}\Z", re.IGNORECASE)  # "Wählen Sie die 112."
 _DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")  # "am 3.", "am 3.10."
 _ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
-_GERMAN_DAYS = frozenset("Mo Di Mi Do Fr Sa So".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _goes_on(unspoken: Unspoken, at: int, end: int, following: str) -> bool | No
         return None if not first and ahead.grows else first.isalnum() and not first.isupper()
     if lower in ENDS_BEFORE_STARTER:
         return _no_starter(ahead, following, GERMAN_STARTERS)
-    inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in _GERMAN_DAYS)
+    inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in CAPITAL_BEFORE_NUMBER)
     inner = inner or (
         _behind_number(head, ahead, following)
         if word.isdigit() or _DAY.fullmatch(word)

@@ -51,6 +51,8 @@ def _keep_dollar(before: str, run: str, following: str) -> str:
         return run
     if run.endswith("$") and following.isdigit():
         return run[:-1].replace("$", "") + "$"
+    if run.endswith("$ ") and following.isdigit() and not before.isdigit():
+        return run[:-2].replace("$", "") + "$ "
     bare = run.replace("$", "")
     opens_math = run.endswith("$") and (following.isalpha() or following in ("(", "{"))
     if before.isdigit() and run.lstrip().startswith("$") and not opens_math:

@@ -66,6 +66,8 @@ def _rules(language: str) -> tuple[Rule, ...]:
     lexicon: Lexicon = getattr(importlib.import_module(f"assistant.spoken.{name}"), name.upper())
     if language in _DAY_FIRST:
         lexicon = replace(lexicon, day_first=True)
+    powers = {symbol: symbol.replace("²", "2").replace("³", "3") for symbol in lexicon.units}
+    lexicon = replace(lexicon, units={powers[symbol]: words for symbol, words in lexicon.units.items()} | lexicon.units)
     return (
         *names.rules(lexicon),
         *equations.rules(lexicon),
