@@ -72,8 +72,8 @@ FRENCH = Lexicon(
     },
     closing={"etc.": "et cetera", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle", "Bd.": "Boulevard"},
     numbered={"n°": "numéro", "N°": "numéro", "nº": "numéro", "p.": "page", "pp.": "pages", "chap.": "chapitre",
-              "fig.": "figure", "art.": "article", "vol.": "volume", "tél.": "téléphone", "éd.": "édition", "no.": "numéro",
-              "réf.": "référence", "bât.": "bâtiment", "ch.": "chapitre", "Art.": "article"},
+              "fig.": "figure", "art.": "article", "vol.": "volume", "tél.": "téléphone", "éd.": "édition",
+              "no.": "numéro", "réf.": "référence", "bât.": "bâtiment", "ch.": "chapitre", "Art.": "article"},
     scales={
         "k": "mille", "M": "millions", "Md": "milliards", "mille": "mille", "million": "million",
         "millions": "millions", "milliard": "milliard", "milliards": "milliards",

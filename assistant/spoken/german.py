@@ -7,8 +7,8 @@ _MASCULINE = {
     "km": "Kilometer", "m": "Meter", "cm": "Zentimeter", "mm": "Millimeter", "µm": "Mikrometer", "nm": "Nanometer",
     "l": "Liter", "L": "Liter", "ml": "Milliliter", "cl": "Zentiliter", "dl": "Deziliter", "EL": "Esslöffel",
     "TL": "Teelöffel", "m²": "Quadratmeter",
-    "km²": "Quadratkilometer", "cm²": "Quadratzentimeter", "m³": "Kubikmeter", "cm³": "Kubikzentimeter", "mm²": "Quadratmillimeter",
-     "ha": "Hektar",
+    "km²": "Quadratkilometer", "cm²": "Quadratzentimeter", "m³": "Kubikmeter", "cm³": "Kubikzentimeter", "ha": "Hektar",
+    "mm²": "Quadratmillimeter",
     "km/h": "Kilometer pro Stunde", "m/s": "Meter pro Sekunde",
 }  # fmt: skip
 _NEUTER = {
@@ -87,8 +87,8 @@ GERMAN = Lexicon(
         "v. Chr.": "vor Christus", "n. Chr.": "nach Christus",
     },
     numbered={"Nr.": "Nummer", "S.": "Seite", "Kap.": "Kapitel", "Abb.": "Abbildung", "Bd.": "Band", "§": "Paragraf",
-              "Art.": "Artikel", "Abs.": "Absatz", "Tab.": "Tabelle", "Ziff.": "Ziffer", "Aufl.": "Auflage", "Zi.": "Zimmer",
-              "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang", "Pos.": "Position",
+              "Art.": "Artikel", "Abs.": "Absatz", "Tab.": "Tabelle", "Ziff.": "Ziffer", "Aufl.": "Auflage",
+              "Zi.": "Zimmer", "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang", "Pos.": "Position",
               "Nrn.": "Nummern"},
     scales={
         "Tsd.": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden",

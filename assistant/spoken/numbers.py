@@ -25,7 +25,7 @@ _SPANISH_MASCULINE = re.compile(
     r"pijamas|(?!lis|pis|vis|revis|entrevis|conquis|aris|amatis)\w{2,}istas|lugares|dólares|jugadores|trenes|aviones|puntos|gramos|kilogramos|(?!manos|fotos|motos|menos|estos|ellos|todos|otros)\w+[^m\W]os"
 )
 _SPANISH_FEMININE = re.compile(
-    r"manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
+    r"(?:re|entre)?vistas|[lp]istas|conquistas|aristas|manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
     r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
 )
 _INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,4},\d{3}")  # lakhs and crores: "5,00,000"

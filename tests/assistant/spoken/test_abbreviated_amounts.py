@@ -49,7 +49,7 @@ ABBREVIATIONS = {
 UNITS = {
     "degrees twice": ("en", "Between 5°-10° today.", "Between five and ten degrees today."),
     "Celsius twice": ("en", "It is 5 °C – 10 °C.", "It is five to ten degrees Celsius."),
-    "below zero": ("en", "It is -5°–-1° now.", "It is minus five to minus one degree now."),
+    "below zero": ("en", "It is -5° to -1° now.", "It is minus five degrees to minus one degree now."),
     "percent twice": ("en", "It is 5%-10% more.", "It is five to ten percent more."),
     "German degrees": ("de", "Zwischen 5°-10° heute.", "Zwischen fünf und zehn Grad heute."),
     "French degrees": ("fr", "Entre 5°-10° ici.", "Entre cinq et dix degrés ici."),
