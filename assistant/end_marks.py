@@ -22,6 +22,7 @@ ENDS = END_AT_ONCE + ".…"
 _FULL_WIDTH_ENDS = frozenset("。！？｡।॥؟۔።։")
 _TRAILING = frozenset(CLOSERS + "\"'’]")
 _LIST_NUMBER = re.compile(r"[\s(]*(?:\d{1,3}|[A-Za-z])")
+STAGE_DIRECTION = re.compile(r"\s*\([^\W\d_](?:[^\W\d_]|[ ,'’-]){2,59}\)")
 _LETTERS = re.compile(r"[^\W_]+")
 _UNSPACED_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’](?=[^\W\d_]|\Z)){0,24}")
 _SENTENCE_GOES_ON = re.compile(r"[\s,?!…'’-]|\.(?:\s|\Z)|\Z")
@@ -85,6 +86,19 @@ def judge_end(unspoken: Unspoken, place: Place, at: int) -> Judgement:
         # A letter right behind a closed quotation goes on with its sentence.
         return (Verdict.END if wide and end == marks_end else Verdict.PASS), end
     return _judge_by_next(unspoken, at, marks_end, end, at_once=at_once)
+
+
+def judge_direction(unspoken: Unspoken, at: int) -> Judgement:
+    """The bracket at `at`: behind a stage direction, "(laughs)", with a new sentence behind it, a unit ends."""
+    text = unspoken.text
+    if STAGE_DIRECTION.fullmatch(text, unspoken.start, at + 1) is None:
+        return Verdict.PASS, at + 1
+    following = text[at + 1 : at + 4]
+    first = following.lstrip(" ")[:1]
+    if not first and not unspoken.final and len(following) < 3:
+        return Verdict.WAIT, at
+    starts = following.startswith(" ") and (first.isupper() or (first and first in "\"'“„«¿¡(0123456789"))
+    return (Verdict.END if starts or first in ("", "\n") else Verdict.PASS), at + 1
 
 
 def _judge_unspaced(unspoken: Unspoken, at: int, end: int, *, at_once: bool) -> Judgement:

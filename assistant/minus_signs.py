@@ -67,5 +67,5 @@ def _judged(head: str, dash: str, *, degrees: bool) -> bool:
     if _LINK_WITH_DOT.search(head):
         return True
     if word is None:
-        return head[-1] in "=(<>≤≥≈×÷*+:" or (degrees and head[-1] in ",;")
+        return head[-1] in "=(<>≤≥≈×÷*+:" or (degrees and head[-1] in ',;["“„«')
     return link or (degrees and ((word[0].islower() and dash == "-") or word[0].lower() in _ADVERBS))

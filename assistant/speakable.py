@@ -20,7 +20,7 @@ CODE_NOTE = "I'll leave out the code."
 """Said once, in place of the first block of code."""
 
 _TRIGGER = re.compile(
-    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_(]|!(?=[\[=]|\Z)"
+    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|!(?=[\[=]|\Z)"
     r"|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
 )
 
@@ -58,7 +58,6 @@ class Speakable:
             "^": formulas.caret,
             "_": bare.underscore,
             "*": directions.mark,
-            "(": directions.mark,
             "{": bare.brace,
             "&": formulas.ampersand,
         }

@@ -19,8 +19,10 @@ _ATTACHED = re.compile(
 _ATTACHED_BEGUN = re.compile(r"(?:[_^]?\{[^\n]*|[_^]|[_^]?\\[A-Za-z]*|(?<=sqrt)\[\w?|(?<=frac)\d?)?")
 _INDEX = re.compile(r"_\{\s*([A-Za-z0-9]{1,8})\s*\}")
 _INDEX_BEGUN = re.compile(r"_(?:\{\s{0,2}[A-Za-z0-9]{0,8}\s{0,2})?")
-_LONE_GROUP = re.compile(r"\{\s?(?:([A-Za-z])\s?\}(?=[_^])|(\d{1,6}(?:[.,]\d{1,6})?)\s?\})")
-_LONE_GROUP_BEGUN = re.compile(r"\{\s?(?:[A-Za-z]?\s?\}?|\d{1,6}(?:[.,]\d{0,6})?\s?)?")
+_LONE_GROUP = re.compile(r"\{\s?([A-Za-z])\s?\}(?=[_^])")
+_LONE_GROUP_BEGUN = re.compile(r"\{\s?(?:[A-Za-z]\s?\}?)?")
+_VALUE = re.compile(r" ?\{\s?(\d{1,6}(?:[.,]\d{1,6})?)\s?\}")
+_VALUE_BEGUN = re.compile(r" ?(?:\{\s?(?:\d{1,6}(?:[.,]\d{0,6})?)?\s?)?")
 _PATH_PIECE = re.compile(r"[\w.~%$()-]+")
 _MAX_ATTACHED_CHARS = 200
 
@@ -64,6 +66,14 @@ class BareFormulas:
         self._reading.plain.push(" " + spoken_math(text[pos:end]) + apart)
         return end
 
+    def sign(self, text: str, pos: int, sign: str) -> int:
+        """What is said for a command, and a number in braces behind it: `\\leq {24}`."""
+        value = _VALUE.match(text, pos)
+        if value is None and _VALUE_BEGUN.fullmatch(text, pos) and not self._reading.final:
+            return WAIT
+        self._reading.plain.push(f" {sign} {value.group(1)}" if value else f" {sign}")
+        return value.end() if value else pos
+
     def underscore(self, text: str, pos: int) -> int:
         """An index outside "$", `x_{1}`, a stage direction, or a sign."""
         index = _INDEX.match(text, pos)
@@ -76,10 +86,10 @@ class BareFormulas:
         return self._directions.mark(text, pos)
 
     def brace(self, text: str, pos: int) -> int:
-        """A variable or a number in braces, as in `{x}_{1}`."""
+        """A variable in braces, as in `{x}_{1}`."""
         group = _LONE_GROUP.match(text, pos)
         if group:
-            self._reading.plain.push(group.group(1) or group.group(2))
+            self._reading.plain.push(group.group(1))
             return group.end()
         if _LONE_GROUP_BEGUN.fullmatch(text, pos) and not self._reading.final:
             return WAIT

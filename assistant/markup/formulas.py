@@ -91,8 +91,7 @@ class Formulas:
             return WAIT
         if command[1] in TAKES_GROUPS:
             return self._bare.command(text, pos)
-        self._reading.plain.push(" " + spoken_command(command[1]))
-        return command.end()
+        return self._bare.sign(text, command.end(), spoken_command(command[1]))
 
     def _escape(self, following: str, pos: int) -> int:
         if not following or following.isspace() or following.isalnum():

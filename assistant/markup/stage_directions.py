@@ -1,10 +1,13 @@
-"""Stage directions, such as `*holds out a hand*` or `[sighs]`: between sentences they are a chunk of their own."""
+"""Stage directions, such as `*holds out a hand*` or `[sighs]`: between sentences they are a chunk of their own.
+
+Those in parentheses keep their marks, and `assistant.end_marks` finds them.
+"""
 
 import re
 
 from assistant.markup.reading import WAIT, Reading
 
-_CLOSING = {"*": "*", "_": "_", "(": ")", "[": "]"}
+_CLOSING = {"*": "*", "_": "_", "[": "]"}
 _BODY = re.compile(r"[^\W\d_](?:[^\W\d_]|[ ,'’-])*")
 _SENTENCE_ENDED = re.compile(r"(?:\A|\n|[.!?…。！？][\"'”’»)]?)\Z")
 _LIST_NUMBER = re.compile(r"(?:\A|\n)\s*\(?\w{1,3}\.\Z")
@@ -39,9 +42,8 @@ class StageDirections:
         follows = self._sentence_follows(text, end + 1)
         if not follows:
             return WAIT if follows is None else None
-        words = body.group()
         self._reading.plain.line_break()
-        self._reading.plain.push(f"({words})" if text[pos] == "(" else words)
+        self._reading.plain.push(body.group())
         self._reading.plain.line_break()
         return end + 1
 

@@ -95,7 +95,7 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
     def spanish(match: re.Match[str]) -> str | None:
         return digits(match[0], code) if word_before(match).rstrip(":") in _TELEPHONE_WORDS else None
 
-    start, end = r"(?<![\w.,+$€£/-])", r"(?![\w]|[-/]\d|[.,]\d)"
+    start, end = r"(?<![\w.,+$€£/-])(?<!\d )", r"(?![\w]|[-/]\d|[.,]\d)"
     found = [
         Rule(DIGITS, re.compile(rf"\b({_CODE_WORDS})(:|\.| is| ist)? (\d{{3,9}})(?! \d){end}"), after_word),
     ]

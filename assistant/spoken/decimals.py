@@ -5,7 +5,7 @@ import re
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.rule import Rule
 
-_WORDS_TOO = frozenset(("in", "pt", "s", "t", "h", "N", "a"))  # units that are words, or ends of words, as well
+_WORDS_TOO = frozenset(("in", "pt", "N", "a"))  # units that are words, or ends of words, as well
 _UNIT_WORDS = {
     "de": "Grad|Prozent|Millionen|Milliarden|Tausend|Meilen?|Zoll|Fuß|Punkte?|Mal|mal",
     "fr": "degrés?|degré|pour cent|millions?|milliards?|milles?|points?|fois",
@@ -39,11 +39,29 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     if point:
         # A sign stands at amounts, not at versions.
         patterns.append(rf"(?<![\w.,:/@#=^&?+\\$€£-])[-−±]{number}{end}(?!\.\d)")
-    return tuple(Rule(frozenset(wrong), re.compile(pattern), read) for pattern in patterns)
+    readers = [Rule(frozenset(wrong), re.compile(pattern), read) for pattern in patterns]
+    return (_grouped_money(lexicon, money), *readers)
+
+
+def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
+    """ "$1,500.50" in Spanish, "€1.500,50" in English: money has no three places, so these are thousands."""
+    point = lexicon.decimal == ","
+    group, decimal = (",", ".") if point else (".", ",")
+    swapped = str.maketrans(",.", ".,")
+
+    def read(match: re.Match[str]) -> str:
+        return match[0].translate(swapped)
+
+    number = rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}}){{1,4}}(?:{re.escape(decimal)}\d\d)?(?![\d.,]*\d)"
+    behind = "|".join(re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != ".")
+    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{behind})))"
+    return Rule(frozenset(group), re.compile(pattern), read)
 
 
 def _unit_names(lexicon: Lexicon) -> str:
-    names = {symbol for symbol in lexicon.units if symbol not in _WORDS_TOO} | set(lexicon.currencies)
+    # "12.30 h" is a time in French and Spanish; in German times are read before.
+    left_out = _WORDS_TOO if lexicon.code == "de" else _WORDS_TOO | {"h"}
+    names = {symbol for symbol in lexicon.units if symbol not in left_out} | set(lexicon.currencies)
     for one, many in lexicon.units.values():
         names |= {one.split(" ", 1)[1], many}
     for currency in lexicon.currencies.values():

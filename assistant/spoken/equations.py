@@ -66,6 +66,6 @@ def _spaced(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     amount = r"(?=(?:[A-Z]{0,3}[$€£¥₹] ?)?\d)"
     return (
-        Rule(DIGITS, re.compile(rf"(?<![^\s(])([-–−])( ){amount}"), sign),
-        Rule(DIGITS, re.compile(rf"(?<![^\s(])(–)(){amount}"), sign),
+        Rule(DIGITS, re.compile(rf"(?<![^\s(\[\"“„«])([-–−])( ){amount}"), sign),
+        Rule(DIGITS, re.compile(rf"(?<![^\s(\[\"“„«])(–)(){amount}"), sign),
     )

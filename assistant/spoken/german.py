@@ -88,8 +88,8 @@ GERMAN = Lexicon(
     },
     numbered={"Nr.": "Nummer", "S.": "Seite", "Kap.": "Kapitel", "Abb.": "Abbildung", "Bd.": "Band", "§": "Paragraf",
               "Art.": "Artikel", "Abs.": "Absatz", "Tab.": "Tabelle", "Ziff.": "Ziffer", "Aufl.": "Auflage",
-              "Zi.": "Zimmer", "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang", "Pos.": "Position",
-              "Nrn.": "Nummern"},
+              "Zi.": "Zimmer", "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang",
+              "Pos.": "Position", "Nrn.": "Nummern"},
     scales={
         "Tsd.": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden",
         "tausend": "tausend", "Millionen": "Millionen", "Milliarden": "Milliarden", "Billionen": "Billionen",

@@ -21,7 +21,7 @@ _CALLS = {
         r"(?:-(?:moi|nous))?(?: (?:le|au))?(?: numéro)?(?: est(?: le)?| ?:)?"
     ),
     "es": (
-        r"(?:ll[aá]m(?:e|a|ar|en|ad)(?:nos|me)?|mar(?:que|ca|car)|teléfono|tel\.|móvil|celular|fax)"
+        r"(?:ll[aá]m(?:e|a|ar|en|ad)(?:nos|me)?|mar(?:que|car)|marca(?= el)|teléfono|tel\.|móvil|celular|fax)"
         r"(?: (?:al|el))?(?: número)?(?: es(?: el)?|:)?"
     ),
 }
@@ -80,7 +80,7 @@ def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Behind a word that says what the number is."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
-    thousands = re.compile(rf"\d{{1,3}}(?:[{lexicon.thousands}]\d{{3}})+")
+    thousands = re.compile(rf"\d{{1,3}}(?:[ {lexicon.thousands}]\d{{3}})+")
 
     def call(match: re.Match[str]) -> str | None:
         figures, behind = match["figures"], match.groupdict()
@@ -143,7 +143,8 @@ def _shaped(lexicon: Lexicon) -> tuple[Rule, ...]:
             Rule(
                 DIGITS,
                 re.compile(
-                    rf"{_START}(?:\d{{3}} \d{{4}}|0\d{{1,4}}[ -]\d{{3,8}}(?:[ -]\d{{3,4}}){{0,2}}){_END}{no_unit}"
+                    rf"{_START}(?:\d{{3}} \d{{4}}|(?<!\d )0\d{{1,4}}[ -]\d{{3,8}}(?:[ -]\d{{3,4}}){{0,2}})"
+                    rf"{_END}{no_unit}"
                 ),
                 uncounted,
             ),
@@ -174,4 +175,5 @@ def _amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
         return match[0].replace(" ", ",")
 
     behind = rf"(?= ?(?:{units})(?!\w)|{_COUNTED['en']}| (?:euros|dollars|pounds|million|USD|EUR)\b)"
-    return (Rule(DIGITS, re.compile(rf"{_START}[1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?![\w.,]\w){behind}"), with_commas),)
+    pattern = rf"{_START}[1-9]\d{{0,2}}(?:(?: 000){{1,4}}(?! ?\d)|(?: \d{{3}}){{1,4}}(?![\w.,]\w){behind})"
+    return (Rule(DIGITS, re.compile(pattern), with_commas),)
