@@ -39,7 +39,7 @@ def _equation(lexicon: Lexicon) -> Rule:
         return " ".join(said) if whole else None
 
     pattern = rf"(?<![\w.,:/@#$€£¥₹=^&?+\\()-]){operand}(?:{_MARK}{operand}){{1,12}}(?!\w)"
-    return Rule(frozenset("-–−"), re.compile(pattern), read)
+    return Rule(_RELATIONS, re.compile(pattern), read)
 
 
 def _operand(lexicon: Lexicon) -> str:

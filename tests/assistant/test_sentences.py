@@ -186,7 +186,21 @@ def test_units_are_bounded_and_pronounceable(text: str, max_unit_chars: int) -> 
 
 
 @pytest.mark.parametrize(
-    "piece", ["Here is a **list**, as I said. ", "Mr. ", '"a. ', "(a. ", "A! ", "word ", "a", "你好，", "ก "]
+    "piece",
+    [
+        "Here is a **list**, as I said. ",
+        "Mr. ",
+        '"a. ',
+        "(a. ",
+        "A! ",
+        "word ",
+        "a",
+        "你好，",
+        "ก ",
+        "one.What ",
+        "is - 5 ",
+        "(laughs) ",
+    ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
 def test_the_cost_is_linear(piece: str, token_chars: int) -> None:

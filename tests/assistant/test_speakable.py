@@ -201,7 +201,26 @@ def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["*", "[", "<a ", "`", "$a ", "-", "&amp", "\\(a", "<think>", "http", "^{", "| ", "[a](", "【"]
+    "piece",
+    [
+        "*",
+        "[",
+        "<a ",
+        "`",
+        "$a ",
+        "-",
+        "&amp",
+        "\\(a",
+        "<think>",
+        "http",
+        "^{",
+        "| ",
+        "[a](",
+        "【",
+        "\\frac{",
+        "<a b=",
+        ". *ab ",
+    ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
 def test_the_cost_is_linear(piece: str, token_chars: int) -> None:
