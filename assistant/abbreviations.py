@@ -7,7 +7,7 @@ NEVER_ENDS = frozenset(
     "mr mrs ms mx dr prof rev hon fr st mt gen col lt capt cpt cmdr sgt maj pvt adm gov pres rep sen supt messrs"
     " mme mlle hr frl dipl sra srta"
     # Latin and editorial
-    " e.g eg i.e ie cf viz vs ca approx resp incl excl esp orig avg appt dept govt univ assn"
+    " a.k.a e.g eg i.e ie cf viz vs ca approx resp incl excl esp orig avg appt dept govt univ assn"
     # German, French, Spanish, Italian, Portuguese
     " z.b d.h u.a o.ä i.d.r s.o bzw ggf evtl inkl zzgl vgl sog str nr tel p.ex p.ej ej pág av avda dra aprox ee"
     " c.-à-d sig sig.ra dott bzgl einschl exkl geb gest dipl.-ing h.c v.a m.e s.u z.t u.u i.a o.g".split()
@@ -16,9 +16,12 @@ NEVER_ENDS = frozenset(
 
 BEFORE_NUMBER = frozenset(
     "no nos nr num núm fig figs eq sec sect ch chap cap kap abb abs bd vol vols p pp pg págs art para ver v tel ext max"
-    " est c apt hwy mind".split()
+    " est c apt hwy mind rs pg bldg sect ed ziff rn nrn aufl anm tél éd env réf bât nro párr apdo tít núms".split()
 )
 """The dot after these does not end a sentence when a number follows: "No. 5", "Fig. 3"."""
+
+CAPITAL_BEFORE_NUMBER = frozenset("Ref Rm Ste Tab Zi Kl Jg Pos Ex Lfd Mo Di Mi Do Fr Sa So".split())
+"""The same, but only with a capital: in small letters they are words as well. Also German days."""
 
 MAY_END = frozenset(
     "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
@@ -59,10 +62,37 @@ GERMAN_STARTERS = STARTERS | frozenset(
 )
 """The same in German text."""
 
+UNSPACED_STARTERS = GERMAN_STARTERS - {
+    "me",
+    "at",
+    "us",
+    "be",
+    "to",
+    "do",
+    "so",
+    "no",
+    "il",
+    "es",
+    "de",
+    "a",
+} | frozenset(
+    "i'm i'll i've i'd it's that's there's here's what's let's you're we're they're don't he's she's who's how's"
+    " so no do does okay ok well sure great good thanks thank hello hi hey sorry please maybe perhaps now today just"
+    " still even only another each every all both any because instead finally first second next remember try"
+    " wie warum welche welcher welches kannst können könnte möchtest hallo danke bitte gut okay klar natürlich"
+    " unser unsere ihre seine meine deine kein keine einige viele alle zuerst"
+    " qu'est c'est j'ai n'est d'accord comment où pourquoi quand quel quelle quels quelles est qui que quoi ce cette"
+    " ces mon ma mes ton ta tes son sa ses on et mais donc alors oui non merci bonjour voici voilà aujourd'hui"
+    " qué cómo cuándo dónde cuál quién por pero sí hola gracias esto eso esta este mi tu su yo ella ellos nosotros"
+    " también entonces ahora hoy aquí muy si como cuando puedes puedo tengo es".split()
+)
+"""Words that begin a sentence also without a space in front: they tell "another one.What now" from "foo.Bar"."""
+
 _ORDINAL_NOUNS = (
     "weltkrieg spieltag geburtstag jahrestag hochzeitstag breitengrad längengrad wahlgang klasse etage bundesliga"
     " auflage staffel etappe amtszeit sinfonie symphonie jahrhundert jahrtausend jh stockwerk obergeschoss lebensjahr"
-    " kapitel quartal semester"
+    " kapitel quartal semester liga mannschaft bürgermeister vorsitzende vorsitzender advent"
+    " fc sc sv tsv vfb vfl fsv ffc"
 ).split()
 
 MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember jänner".split())

@@ -10,6 +10,7 @@ from assistant.abbreviations import (
     CUT_BEFORE_WITH_STARTER,
     NAME_SUFFIXES,
 )
+from assistant.minus_signs import between_amounts, spaced_minus
 from assistant.unspoken import NEXT_WORD, UNSPACED, Judgement, Unspoken, Verdict
 
 _PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
@@ -18,6 +19,11 @@ _NEW_CLAUSE_WORDS = 6
 _WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")
 _PLAIN_WORD = re.compile(r"(?:\A|\s)([^\W\d_](?:[^\W\d_]|['’-])+)[.?!]?\Z")
 _PLAIN_WORD_CHARS = 40
+_NAMES_NUMBER = re.compile(
+    r"(?:number|nummer|code|código|\bid|\bpin|iban|phone|telefon|téléphone|teléfono|n[uú]m[eé]ro(?: de \w{1,12})?)"
+    r"(?: is| ist| est| es)? ?\Z",
+    re.IGNORECASE,
+)
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
@@ -65,15 +71,28 @@ def _judge_conjunction(unspoken: Unspoken, at: int, word: str, word_end: int, *,
 
 
 def _judge_dash(unspoken: Unspoken, at: int) -> Judgement:
-    """A spaced hyphen is a dash, except behind a number or a variable."""
-    if unspoken.text[at + 1 : at + 3] != "- ":
-        return Verdict.PASS, at + 1
-    if (
-        _OPERAND_END.search(unspoken.text, max(unspoken.start, at - 2), at)
-        or unspoken.word_count(at) < unspoken.min_words
-    ):
-        return Verdict.PASS, at + 1
-    return Verdict.CLAUSE, at + 2
+    """A spaced hyphen is a dash, except behind a number or a variable, and as the sign of an amount."""
+    text, passed = unspoken.text, (Verdict.PASS, at + 1)
+    ahead = text[at + 1 : at + 4]
+    if ahead[:1] not in ("", "-") or unspoken.word_count(at) < unspoken.min_words:
+        return passed
+    if len(ahead) < 3 and "- ".startswith(ahead[:2]) and not unspoken.final:
+        return Verdict.WAIT, at
+    if not ahead.startswith("- ") or _OPERAND_END.search(text, max(unspoken.start, at - 2), at):
+        return passed
+    minus = _is_minus(unspoken, at + 1)
+    if minus is None:
+        return Verdict.WAIT, at
+    return passed if minus else (Verdict.CLAUSE, at + 2)
+
+
+def _is_minus(unspoken: Unspoken, at: int) -> bool | None:
+    """Whether the dash at `at` is a sign or subtracts; None where more text is needed."""
+    before = unspoken.text[max(unspoken.start, at - 40) : at]
+    following = unspoken.text[at + 1 : at + 8].lstrip(" ")[:1]
+    if between_amounts(before) and (following.isdigit() or following in ("$", "€", "£", "¥", "₹")):
+        return True
+    return spaced_minus(before, unspoken.text, at, final=unspoken.final)
 
 
 def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
@@ -85,14 +104,31 @@ def judge_clause(unspoken: Unspoken, at: int) -> Judgement:
     if at + 1 == len(text):
         at_once = char in "，、；：" or unspoken.final or (char == "," and _behind_a_plain_word(unspoken, at))
         return (Verdict.CLAUSE, at + 1) if at_once else (Verdict.WAIT, at)
-    following = text[at + 1]
     if char in "—–":
-        joins = not following.isspace() and (char == "–" or (text[at - 1].isdigit() and following.isdigit()))
-        return passed if joins else (Verdict.CLAUSE, at + 1)
-    if not following.isspace() and char not in "，、；：،؛":
+        return _judge_long_dash(unspoken, at)
+    if not text[at + 1].isspace() and char not in "，、；：،؛":
         return passed
+    if char == ":" and _NAMES_NUMBER.search(text, max(unspoken.start, at - 32), at):
+        return _judge_named_number(unspoken, at)
     rest = text[at + 1 : at + 8].lstrip()
     return passed if char in ",:·" and _joins(text, at, rest) else (Verdict.CLAUSE, at + 1)
+
+
+def _judge_long_dash(unspoken: Unspoken, at: int) -> Judgement:
+    text, following = unspoken.text, unspoken.text[at + 1]
+    joins = not following.isspace() and (text[at] == "–" or (text[at - 1].isdigit() and following.isdigit()))
+    minus = True if joins else _is_minus(unspoken, at)
+    if minus is None:
+        return Verdict.WAIT, at
+    return (Verdict.PASS if minus else Verdict.CLAUSE), at + 1
+
+
+def _judge_named_number(unspoken: Unspoken, at: int) -> Judgement:
+    """The colon of "Your order number is: 12345" parts the number from what it names."""
+    rest = unspoken.text[at + 1 : at + 8].lstrip()
+    if not rest and not unspoken.final:
+        return Verdict.WAIT, at
+    return (Verdict.PASS if rest[:1].isdigit() or rest[:1] in ("+", "(") else Verdict.CLAUSE), at + 1
 
 
 def _behind_a_plain_word(unspoken: Unspoken, at: int) -> bool:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from assistant.abbreviations import (
     BEFORE_NUMBER,
     BOUND_TO,
+    CAPITAL_BEFORE_NUMBER,
     COUNTED_IN_ORDINALS,
     ENDS_BEFORE_STARTER,
     GERMAN_STARTERS,
     MAY_END,
     NEVER_ENDS,
     STARTERS,
+    UNSPACED_STARTERS,
 )
 from assistant.unspoken import CLOSERS, UNSPACED_LETTER, Judgement, Place, Unspoken, Verdict
 
@@ -20,7 +22,11 @@ ENDS = END_AT_ONCE + ".…"
 _FULL_WIDTH_ENDS = frozenset("。！？｡।॥؟۔።։")
 _TRAILING = frozenset(CLOSERS + "\"'’]")
 _LIST_NUMBER = re.compile(r"[\s(]*(?:\d{1,3}|[A-Za-z])")
+STAGE_DIRECTION = re.compile(r"\s*\([^\W\d_](?:[^\W\d_]|[ ,'’-]){2,59}\)")
 _LETTERS = re.compile(r"[^\W_]+")
+_UNSPACED_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’](?=[^\W\d_]|\Z)){0,24}")
+_SENTENCE_GOES_ON = re.compile(r"[\s,?!…'’-]|\.(?:\s|\Z)|\Z")
+_CODE_BEHIND = re.compile(r"[\d_=(\[:/&]|\.\w")
 _SPACED_LETTERS = re.compile(r"\b(?:[^\W\d_]\. )+[^\W\d_]{1,2}\Z")
 _ROAD = re.compile(r"\S\s+(?:[A-Z][a-z]+|\d+(?:st|nd|rd|th)) (?:St|Dr)\Z")
 _SPANISH_SIR = re.compile(r"(?:\A\s*|(?:\A|\W)(?:El|Al|Del|Estimado|[^\W\d_A-Z]+,?) )Sr\Z")
@@ -30,9 +36,9 @@ _GERMAN_ORDINAL = re.compile(
     r" (?:\d{1,3}\. (?:(?:und|oder|bis|bis zum) )?)?\d{1,3}(?:\.\d{1,2})?\Z",
     re.IGNORECASE,
 )
+_DIALLED = re.compile(r"\b(?:ruf|wähl)\w{0,3} (?:\w+ ){0,2}die \d{3}\Z", re.IGNORECASE)  # "Wählen Sie die 112."
 _DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")  # "am 3.", "am 3.10."
 _ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
-_GERMAN_DAYS = frozenset("Mo Di Mi Do Fr Sa So".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,64 @@ def judge_end(unspoken: Unspoken, place: Place, at: int) -> Judgement:
     if not known:
         return (Verdict.END, end) if at_once and end == marks_end else (Verdict.WAIT, at)
     if end < size and not text[end].isspace():
+        if end == marks_end and (text[end].isupper() or text[end] in "¿¡"):
+            return _judge_unspaced(unspoken, at, end, at_once=at_once)
         wide = text[at] in _FULL_WIDTH_ENDS or UNSPACED_LETTER.match(text[end])
         # A letter right behind a closed quotation goes on with its sentence.
         return (Verdict.END if wide and end == marks_end else Verdict.PASS), end
     return _judge_by_next(unspoken, at, marks_end, end, at_once=at_once)
+
+
+def judge_direction(unspoken: Unspoken, at: int) -> Judgement:
+    """The bracket at `at`: behind a stage direction, "(laughs)", with a new sentence behind it, a unit ends."""
+    text = unspoken.text
+    if STAGE_DIRECTION.fullmatch(text, unspoken.start, at + 1) is None:
+        return Verdict.PASS, at + 1
+    following = text[at + 1 : at + 4]
+    first = following.lstrip(" ")[:1]
+    if not first and not unspoken.final and len(following) < 3:
+        return Verdict.WAIT, at
+    starts = following.startswith(" ") and (first.isupper() or (first and first in "\"'“„«¿¡(0123456789"))
+    return (Verdict.END if starts or first in ("", "\n") else Verdict.PASS), at + 1
+
+
+def _judge_unspaced(unspoken: Unspoken, at: int, end: int, *, at_once: bool) -> Judgement:
+    """A mark right before a capital: "another one.What now?" ends a sentence, "foo.Bar" and "Sheet1!A1" do not."""
+    text = unspoken.text
+    if text[end] in "¿¡":
+        return Verdict.END, end
+    found = _UNSPACED_WORD.match(text, end)
+    word_end = found.end() if found else end + 1
+    grows = word_end == len(text) and not unspoken.final
+    ends = _ends_at_once(unspoken, at, word_end) if at_once else _starts(unspoken, at, found, grows=grows)
+    if ends is False:
+        return Verdict.PASS, end
+    if ends is None or grows:
+        return Verdict.WAIT, at
+    if at_once or end - at > 1 or text[at] == "…":
+        return Verdict.END, end
+    return _judge_dot(unspoken, at, end, text[end])
+
+
+def _ends_at_once(unspoken: Unspoken, at: int, word_end: int) -> bool:
+    text = unspoken.text
+    behind_word = at > unspoken.start and text[at - 1].isalpha() and text[at - 2 : at - 1] != "."
+    return behind_word and _CODE_BEHIND.match(text, word_end) is None
+
+
+def _starts(unspoken: Unspoken, at: int, found: re.Match[str] | None, *, grows: bool) -> bool | None:
+    """Whether the word right behind a dot begins a sentence; None where that depends on what comes."""
+    before = _word_before(unspoken, at)
+    named = "." in before.strip(".") or not before[-1:].isalnum() or (len(before) < 2 and not before.isdigit())
+    if found is None or named:
+        return None if grows and not named else False
+    ahead = _Ahead(found[0].replace("’", "'"), grows=grows)
+    starts = ahead.among(UNSPACED_STARTERS)
+    if len(found[0]) == 1 and found[0] != "I" and not grows:
+        starts = found[0] in ("A", "Y", "O", "À") and before.islower()
+    if starts and not grows and not _SENTENCE_GOES_ON.match(unspoken.text, found.end()):
+        return False
+    return starts
 
 
 def _closes(unspoken: Unspoken, place: Place, at: int) -> bool:
@@ -133,7 +193,7 @@ def _goes_on(unspoken: Unspoken, at: int, end: int, following: str) -> bool | No
         return None if not first and ahead.grows else first.isalnum() and not first.isupper()
     if lower in ENDS_BEFORE_STARTER:
         return _no_starter(ahead, following, GERMAN_STARTERS)
-    inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in _GERMAN_DAYS)
+    inner: bool | None = following.isdigit() and (lower in BEFORE_NUMBER or word in CAPITAL_BEFORE_NUMBER)
     inner = inner or (
         _behind_number(head, ahead, following)
         if word.isdigit() or _DAY.fullmatch(word)
@@ -153,7 +213,7 @@ def _never_ends(head: str, word: str) -> bool:
 def _behind_number(head: str, ahead: _Ahead, following: str) -> bool | None:
     """Whether a number is a German ordinal, whose sentence goes on."""
     counted = ahead.among(COUNTED_IN_ORDINALS) if following.isupper() else False
-    if counted is False and _GERMAN_ORDINAL.search(head):
+    if counted is False and _GERMAN_ORDINAL.search(head) and not _DIALLED.search(head):
         return _no_starter(ahead, following, GERMAN_STARTERS)
     return counted
 

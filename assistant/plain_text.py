@@ -40,7 +40,7 @@ def _has_alnum(*chars: str) -> bool:
 def _drop_at_line_start(run: str, following: str) -> str:
     """A sign before a number stays; bullets, quote marks and rules at the head of a line go."""
     rest = run.lstrip(" -+=>—–→|•")
-    if not rest and following.isdigit() and run[-1:] in ("-", "+"):
+    if not rest and following.isdigit() and run[-1:] in ("-", "+", "–"):
         return run[-1]
     return rest
 
@@ -51,6 +51,8 @@ def _keep_dollar(before: str, run: str, following: str) -> str:
         return run
     if run.endswith("$") and following.isdigit():
         return run[:-1].replace("$", "") + "$"
+    if run.endswith("$ ") and following.isdigit() and not before.isdigit():
+        return run[:-2].replace("$", "") + "$ "
     bare = run.replace("$", "")
     opens_math = run.endswith("$") and (following.isalpha() or following in ("(", "{"))
     if before.isdigit() and run.lstrip().startswith("$") and not opens_math:
@@ -149,6 +151,21 @@ class PlainText:
     def last(self) -> str:
         """The last character given out, "" at the start."""
         return self._tail[-1:]
+
+    @property
+    def tail(self) -> str:
+        """The last characters given out, at most forty; a run of symbols behind them is not among them."""
+        return self._tail
+
+    @property
+    def holds_mark(self) -> bool:
+        """Whether a symbol, such as the bullet of a list, is held back behind what was given out."""
+        return bool(self._run.strip(" "))
+
+    @property
+    def at_text_start(self) -> bool:
+        """Whether nothing was pushed yet but spaces."""
+        return not self._tail and not self.holds_mark
 
     @property
     def at_line_start(self) -> bool:

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from assistant.clause_marks import judge_clause, judge_space
-from assistant.end_marks import END_AT_ONCE, ENDS, judge_end
+from assistant.end_marks import END_AT_ONCE, ENDS, STAGE_DIRECTION, judge_direction, judge_end
 from assistant.speakable import CODE_NOTE, Speakable
 from assistant.unspoken import CLOSERS, OPENERS, UNSPACED, Judgement, Place, Unspoken, Verdict
 
@@ -174,7 +174,7 @@ class Sentences:
         unspoken = self._unspoken
         if unspoken.word_count(end) > _SHORT_WORDS or unspoken.text.startswith("\n", end):
             return end
-        if unspoken.text[end - 1 : end] == "\n":
+        if unspoken.text[end - 1 : end] in ("\n", ")") or STAGE_DIRECTION.match(unspoken.text, end):
             return end
         ahead = self._place.copy()
         verdict, further = self._search(ahead, unspoken.start + min(_MERGED_CHARS, self._max_chars))
@@ -214,10 +214,17 @@ class Sentences:
         if char in ENDS or (char == ";" and at > 0 and _is_greek(self._unspoken.text[at - 1])):
             return judge_end(self._unspoken, place, at)
         if char in OPENERS or char in CLOSERS or char == '"':
-            begun = char == "»" and at + 1 == len(self._unspoken.text) and not self._unspoken.final
-            return (Verdict.WAIT, at) if begun else (Verdict.PASS, at + 1)  # "»" opens only before a letter
+            return self._judge_bracket(at)
         if place.encloses(at):
             return Verdict.PASS, at + 1
         if char == " ":
             return judge_space(self._unspoken, at)
         return judge_clause(self._unspoken, at) if self._unspoken.first else (Verdict.PASS, at + 1)
+
+    def _judge_bracket(self, at: int) -> Judgement:
+        """A bracket or quotation mark: nothing ends there, except behind a stage direction."""
+        unspoken, char = self._unspoken, self._unspoken.text[at]
+        if char == ")" and unspoken.text[unspoken.start] == "(":
+            return judge_direction(unspoken, at)
+        begun = char == "»" and at + 1 == len(unspoken.text) and not unspoken.final
+        return (Verdict.WAIT, at) if begun else (Verdict.PASS, at + 1)  # "»" opens only before a letter

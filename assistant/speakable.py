@@ -7,10 +7,12 @@ text could change its answer, and waits at most a fixed number of characters bef
 
 import re
 
+from assistant.markup.bare_formulas import BareFormulas
 from assistant.markup.blocks import Blocks
 from assistant.markup.formulas import Formulas
 from assistant.markup.links import Links
 from assistant.markup.reading import WAIT, Reading, Rule
+from assistant.markup.stage_directions import StageDirections
 from assistant.markup.tags import Tags
 from assistant.visible import visible
 
@@ -18,7 +20,8 @@ CODE_NOTE = "I'll leave out the code."
 """Said once, in place of the first block of code."""
 
 _TRIGGER = re.compile(
-    r"[\n<>`~$&\\\[\]【^]|!(?=[\[=]|\Z)|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
+    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|!(?=[\[=]|\Z)"
+    r"|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
 )
 
 
@@ -36,7 +39,9 @@ class Speakable:
         self._held = ""
         self._reading = reading = Reading()
         self._blocks = blocks = Blocks(reading, code_note)
-        tags, links, formulas = Tags(reading), Links(reading), Formulas(reading)
+        directions = StageDirections(reading)
+        bare = BareFormulas(reading, directions)
+        tags, links, formulas = Tags(reading), Links(reading, directions), Formulas(reading, bare)
         self._address = links.address
         self._rules: dict[str, Rule] = {
             "\n": blocks.newline,
@@ -51,6 +56,9 @@ class Speakable:
             "$": formulas.dollar,
             "\\": formulas.backslash,
             "^": formulas.caret,
+            "_": bare.underscore,
+            "*": directions.mark,
+            "{": bare.brace,
             "&": formulas.ampersand,
         }
 

@@ -572,7 +572,7 @@ SPANISH: list[tuple[str, str]] = [
         "treinta y un días, veintiuna personas y doscientas casas, ciento un perros.",
     ),
     ("Hay 200 días, 500 veces, el 31 de mayo.", "Hay doscientos días, quinientas veces, el treinta y uno de mayo."),
-    ("Hay 21 turistas y 21 menos.", "Hay 21 turistas y 21 menos."),
+    ("Hay 21 turistas y 21 menos.", "Hay veintiún turistas y 21 menos."),
     (
         "Son 21 km, 21 €, 200 £ y 21 millones.",
         "Son veintiún kilómetros, veintiún euros, doscientas libras y veintiún millones.",

@@ -3,6 +3,7 @@
 import html
 import re
 
+from assistant.markup.bare_formulas import TAKES_GROUPS, BareFormulas
 from assistant.markup.reading import WAIT, Reading
 from assistant.plain_text import is_entity
 from assistant.spoken.math import spoken_command, spoken_math, spoken_power
@@ -11,8 +12,8 @@ from assistant.visible import visible
 _ENTITY = re.compile(r"&#?\w{1,31};")
 _ENTITY_BEGUN = re.compile(r"&#?\w{0,31}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
-_POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|°))")
-_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3})?")
+_POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|°|\\circ(?![A-Za-z])))")
+_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?:c)?)?)?)?)?")
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
 _NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
 _NO_PROSE = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\}?)?|</?[A-Za-z][\w-]*>?")
@@ -25,9 +26,10 @@ _MAX_DISPLAY_MATH_CHARS = 400
 class Formulas:
     """The rules of "$", "\\", "^" and "&"."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, bare: BareFormulas) -> None:
         """Of the text that `reading` goes through."""
         self._reading = reading
+        self._bare = bare
 
     def dollar(self, text: str, pos: int) -> int:
         """A formula, or an amount of money."""
@@ -72,18 +74,26 @@ class Formulas:
         return end + len(closing)
 
     def backslash(self, text: str, pos: int) -> int:
-        """A formula, a command of one, or an escape."""
+        """A formula, a command of one, a path, or an escape."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following in ("(", "[") and not self._reading.in_code_span:
             return self._math(text, pos, "\\" + following, "\\" + {"(": ")", "[": "]"}[following], 400)
+        if self._bare.in_path(following):
+            self._reading.mode = self._bare.path
+            return pos
         command = _COMMAND.match(text, pos)
-        if command:
-            if command.end() == len(text) and command.end() - pos < 21 and not self._reading.final:
-                return WAIT
-            self._reading.plain.push(" " + spoken_command(command.group(1)))
-            return command.end()
+        return self._command(text, pos, command) if command else self._escape(following, pos)
+
+    def _command(self, text: str, pos: int, command: re.Match[str]) -> int:
+        if command.end() == len(text) and command.end() - pos < 21 and not self._reading.final:
+            return WAIT
+        if command[1] in TAKES_GROUPS:
+            return self._bare.command(text, pos)
+        return self._bare.sign(text, command.end(), spoken_command(command[1]))
+
+    def _escape(self, following: str, pos: int) -> int:
         if not following or following.isspace() or following.isalnum():
             self._reading.plain.push(" ")
             return pos + 1

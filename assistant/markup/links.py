@@ -3,6 +3,7 @@
 import re
 
 from assistant.markup.reading import WAIT, Reading
+from assistant.markup.stage_directions import StageDirections
 
 _CITATION = re.compile(
     r"\[(?:\^[\w-]{1,30}|\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,8}|[ xX]|citation needed|sources?)\]", re.IGNORECASE
@@ -27,9 +28,10 @@ _MAX_HOST_CHARS = 120
 class Links:
     """The rules of brackets and "!", and of the letters that may begin an address."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, directions: StageDirections) -> None:
         """Of the text that `reading` goes through."""
         self._reading = reading
+        self._directions = directions
 
     # Brackets
 
@@ -49,7 +51,8 @@ class Links:
             word = begun.group()[1:].lower()
             if not word or not word[0].isalpha() or any(known.startswith(word) for known in (*_CITATION_WORDS, "x]")):
                 return WAIT
-        return pos + 1
+        direction = self._directions.direction(text, pos)
+        return pos + 1 if direction is None else direction
 
     def _cited(self, text: str, pos: int, end: int) -> int:
         if self._reading.lacks(text, end, 1):

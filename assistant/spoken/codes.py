@@ -23,9 +23,7 @@ _ARC = {
     "es": ("grados", "minutos", "segundos"),
 }
 _TELEPHONE_WORDS = frozenset("tel tel. phone telephone call dial number teléfono llama llame al telefon nummer".split())
-_CODE_WORDS = (
-    "call|dial|Call|Dial|PIN|pin|code|Code|passcode|ZIP|zip|ext|extension|Extension|Ext|PLZ|Postleitzahl|Kennwort"
-)
+_CODE_WORDS = "PIN|pin|code|Code|passcode|ZIP|zip|ext|extension|Extension|Ext|PLZ|Postleitzahl|Kennwort"
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
@@ -82,9 +80,6 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
 def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
     code = lexicon.code
 
-    def international(match: re.Match[str]) -> str:
-        return f"{lexicon.signs['+']} {digits(match[1], code)}"
-
     def grouped(match: re.Match[str]) -> str:
         return digits(match[0], code)
 
@@ -100,11 +95,8 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
     def spanish(match: re.Match[str]) -> str | None:
         return digits(match[0], code) if word_before(match).rstrip(":") in _TELEPHONE_WORDS else None
 
-    start, end = r"(?<![\w.,+$€£/-])", r"(?![\w]|[-/]\d|[.,]\d)"
+    start, end = r"(?<![\w.,+$€£/-])(?<!\d )", r"(?![\w]|[-/]\d|[.,]\d)"
     found = [
-        Rule(
-            frozenset("+"), re.compile(rf"(?<![\w+])\+(\d{{1,3}}(?:[ .-]?\(?\d{{1,5}}\)?){{2,5}}){end}"), international
-        ),
         Rule(DIGITS, re.compile(rf"\b({_CODE_WORDS})(:|\.| is| ist)? (\d{{3,9}})(?! \d){end}"), after_word),
     ]
     if code == "en":

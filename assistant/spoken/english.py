@@ -1,5 +1,6 @@
 """English for the ear; American dates unless said otherwise."""
 
+from assistant.spoken.currencies import currencies
 from assistant.spoken.lexicon import Currency, Lexicon, months
 
 _REGULAR = {
@@ -29,7 +30,11 @@ _SPECIAL = {
     "GB/s": ("one gigabyte per second", "gigabytes per second"), "Hz": ("one hertz", "hertz"),
     "kHz": ("one kilohertz", "kilohertz"), "MHz": ("one megahertz", "megahertz"), "GHz": ("one gigahertz", "gigahertz"),
     "m²": ("one square meter", "square meters"), "km²": ("one square kilometer", "square kilometers"),
-    "cm²": ("one square centimeter", "square centimeters"), "m³": ("one cubic meter", "cubic meters"),
+    "cm²": ("one square centimeter", "square centimeters"), "ft²": ("one square foot", "square feet"),
+    "ft³": ("one cubic foot", "cubic feet"), "in²": ("one square inch", "square inches"),
+    "in³": ("one cubic inch", "cubic inches"), "mi²": ("one square mile", "square miles"),
+    "yd²": ("one square yard", "square yards"), "mm²": ("one square millimeter", "square millimeters"),
+    "mm³": ("one cubic millimeter", "cubic millimeters"), "m³": ("one cubic meter", "cubic meters"),
     "cm³": ("one cubic centimeter", "cubic centimeters"), "sq ft": ("one square foot", "square feet"),
     "sq. ft": ("one square foot", "square feet"), "in": ("one inch", "inches"),
     "mpg": ("one mile per gallon", "miles per gallon"), "fps": ("one frame per second", "frames per second"),
@@ -78,11 +83,12 @@ ENGLISH = Lexicon(
     cubed="cubed",
     conjunction="and",
     units=_UNITS | _SPECIAL,
-    currencies={
+    currencies=currencies("en")
+    | {
         "$": _DOLLAR, "US$": _US_DOLLAR, "USD": _US_DOLLAR,
-        "CA$": Currency("one Canadian dollar", "Canadian dollars", "one cent", "cents"),
-        "A$": Currency("one Australian dollar", "Australian dollars", "one cent", "cents"), "€": _EURO, "EUR": _EURO,
-        "£": _POUND, "GBP": _POUND, "¥": _YEN, "JPY": _YEN, "₹": _RUPEE, "INR": _RUPEE, "CHF": _FRANC,
+        "€": _EURO, "EUR": _EURO,
+        "£": _POUND, "GBP": _POUND, "¥": _YEN, "JPY": _YEN,
+        **dict.fromkeys(("₹", "INR", "Rs", "Rs.", "₨"), _RUPEE), "CHF": _FRANC,
         "¢": Currency("one cent", "cents"),
     },
     money="{major} and {minor} {cents}",
@@ -91,6 +97,7 @@ ENGLISH = Lexicon(
     abbreviations={
         "Mr.": "Mister", "Mrs.": "Missus", "Ms.": "Miz", "Prof.": "Professor", "Rev.": "Reverend", "Gen.": "General",
         "Sgt.": "Sergeant", "Capt.": "Captain", "Lt.": "Lieutenant", "Gov.": "Governor", "Sen.": "Senator",
+        "a.k.a.": "also known as",
         "e.g.,": "for example,", "e.g.": "for example,", "i.e.,": "that is,", "i.e.": "that is,", "vs.": "versus",
         "approx.": "approximately", "Approx.": "Approximately", "cf.": "compare", "ca.": "circa",
         "Mt.": "Mount", "Ft.": "Fort",
@@ -100,18 +107,21 @@ ENGLISH = Lexicon(
     closing={
         "etc.": "et cetera", "Jr.": "Junior", "Sr.": "Senior", "Inc.": "Incorporated", "Ltd.": "Limited",
         "Corp.": "Corporation", "dept.": "department", "Dept.": "Department", "govt.": "government",
-        "a.k.a.": "also known as",
     },
     numbered={
         "No.": "number", "no.": "number", "Nos.": "numbers", "nos.": "numbers", "p.": "page", "pp.": "pages",
         "Fig.": "figure", "fig.": "figure", "Figs.": "figures", "Ch.": "chapter", "ch.": "chapter", "Vol.": "volume",
         "vol.": "volume", "Sec.": "section", "sec.": "section", "§": "section", "Eq.": "equation", "c.": "circa",
-        "Art.": "article", "№": "number",
+        "Art.": "article", "art.": "article", "№": "number", "Ref.": "reference", "ref.": "reference",
+        "Bldg.": "building", "bldg.": "building", "Sect.": "section", "sect.": "section", "Ed.": "edition",
+        "ed.": "edition", "Rm.": "room", "Ste.": "suite", "Tab.": "table", "Tel.": "telephone", "tel.": "telephone",
+        "Chap.": "chapter", "chap.": "chapter", "Vols.": "volumes", "vols.": "volumes", "Pg.": "page", "pg.": "page",
     },
     scales={
         "k": "thousand", "K": "thousand", "m": "million", "M": "million", "mn": "million", "bn": "billion",
         "B": "billion", "b": "billion", "T": "trillion", "tn": "trillion", "thousand": "thousand",
-        "million": "million", "billion": "billion", "trillion": "trillion",
+        "million": "million", "billion": "billion", "trillion": "trillion", "lakh": "lakh", "lakhs": "lakh",
+        "lac": "lakh", "lacs": "lakh", "crore": "crore", "crores": "crore", "Cr": "crore",
     },
     signs={
         "+": "plus", "=": "equals", "×": "times", "*": "times", "·": "times",

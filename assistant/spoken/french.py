@@ -1,5 +1,6 @@
 """French for the ear."""
 
+from assistant.spoken.currencies import currencies
 from assistant.spoken.lexicon import Currency, Lexicon, months
 
 _MASCULINE = {
@@ -18,6 +19,8 @@ _UNITS |= {
     "Mbit/s": ("un mégabit par seconde", "mégabits par seconde"), "Hz": ("un hertz", "hertz"),
     "kHz": ("un kilohertz", "kilohertz"), "MHz": ("un mégahertz", "mégahertz"), "GHz": ("un gigahertz", "gigahertz"),
     "m²": ("un mètre carré", "mètres carrés"), "km²": ("un kilomètre carré", "kilomètres carrés"),
+    "cm²": ("un centimètre carré", "centimètres carrés"),
+    "cm³": ("un centimètre cube", "centimètres cubes"), "mm²": ("un millimètre carré", "millimètres carrés"),
     "m³": ("un mètre cube", "mètres cubes"), "°C": ("un degré Celsius", "degrés Celsius"),
     "° C": ("un degré Celsius", "degrés Celsius"), "°F": ("un degré Fahrenheit", "degrés Fahrenheit"),
     "°": ("un degré", "degrés"),
@@ -54,9 +57,9 @@ FRENCH = Lexicon(
     cubed="au cube",
     conjunction="et",
     units=_UNITS,
-    currencies={
-        "€": _EURO, "EUR": _EURO, "$": _DOLLAR, "US$": Currency("un dollar américain", "dollars américains"),
-        "USD": Currency("un dollar américain", "dollars américains"), "£": Currency("une livre", "livres"),
+    currencies=currencies("fr")
+    | {
+        "€": _EURO, "EUR": _EURO, "$": _DOLLAR, "£": Currency("une livre", "livres", "un penny", "pence"),
         "CHF": Currency("un franc suisse", "francs suisses", "un centime", "centimes"), "¥": Currency("un yen", "yens"),
     },
     money="{major} {minor}",
@@ -69,7 +72,8 @@ FRENCH = Lexicon(
     },
     closing={"etc.": "et cetera", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle", "Bd.": "Boulevard"},
     numbered={"n°": "numéro", "N°": "numéro", "nº": "numéro", "p.": "page", "pp.": "pages", "chap.": "chapitre",
-              "fig.": "figure", "art.": "article", "vol.": "volume"},
+              "fig.": "figure", "art.": "article", "vol.": "volume", "tél.": "téléphone", "éd.": "édition",
+              "no.": "numéro", "réf.": "référence", "bât.": "bâtiment", "ch.": "chapitre", "Art.": "article"},
     scales={
         "k": "mille", "M": "millions", "Md": "milliards", "mille": "mille", "million": "million",
         "millions": "millions", "milliard": "milliard", "milliards": "milliards",

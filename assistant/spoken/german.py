@@ -1,5 +1,6 @@
 """German for the ear."""
 
+from assistant.spoken.currencies import currencies
 from assistant.spoken.lexicon import Currency, Lexicon, months
 
 _MASCULINE = {
@@ -7,6 +8,7 @@ _MASCULINE = {
     "l": "Liter", "L": "Liter", "ml": "Milliliter", "cl": "Zentiliter", "dl": "Deziliter", "EL": "Esslöffel",
     "TL": "Teelöffel", "m²": "Quadratmeter",
     "km²": "Quadratkilometer", "cm²": "Quadratzentimeter", "m³": "Kubikmeter", "cm³": "Kubikzentimeter", "ha": "Hektar",
+    "mm²": "Quadratmillimeter",
     "km/h": "Kilometer pro Stunde", "m/s": "Meter pro Sekunde",
 }  # fmt: skip
 _NEUTER = {
@@ -59,7 +61,8 @@ GERMAN = Lexicon(
     cubed="hoch drei",
     conjunction="und",
     units=_UNITS,
-    currencies={
+    currencies=currencies("de")
+    | {
         "€": _EURO, "EUR": _EURO, "$": _DOLLAR, "US$": Currency("ein US-Dollar", "US-Dollar", "ein Cent", "Cent"),
         "USD": Currency("ein US-Dollar", "US-Dollar", "ein Cent", "Cent"), "£": _POUND, "CHF": _FRANC,
         "¥": Currency("ein Yen", "Yen"), "ct": Currency("ein Cent", "Cent"),
@@ -84,7 +87,9 @@ GERMAN = Lexicon(
         "v. Chr.": "vor Christus", "n. Chr.": "nach Christus",
     },
     numbered={"Nr.": "Nummer", "S.": "Seite", "Kap.": "Kapitel", "Abb.": "Abbildung", "Bd.": "Band", "§": "Paragraf",
-              "Art.": "Artikel", "Abs.": "Absatz"},
+              "Art.": "Artikel", "Abs.": "Absatz", "Tab.": "Tabelle", "Ziff.": "Ziffer", "Aufl.": "Auflage",
+              "Zi.": "Zimmer", "Rn.": "Randnummer", "Anm.": "Anmerkung", "Kl.": "Klasse", "Jg.": "Jahrgang",
+              "Pos.": "Position", "Nrn.": "Nummern"},
     scales={
         "Tsd.": "tausend", "Mio.": "Millionen", "Mio": "Millionen", "Mrd.": "Milliarden", "Mrd": "Milliarden",
         "tausend": "tausend", "Millionen": "Millionen", "Milliarden": "Milliarden", "Billionen": "Billionen",

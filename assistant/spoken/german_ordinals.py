@@ -4,14 +4,14 @@ import re
 
 from assistant.abbreviations import COUNTED_IN_ORDINALS, GERMAN_STARTERS
 from assistant.spoken.numbers import ordinal
-from assistant.spoken.rule import DIGITS, STARTS, Rule
+from assistant.spoken.rule import DIGITS, STARTS, Rule, word_before
 
 _MASCULINE = (
     "platz|rang|stock|tag|monat|versuch|teil|schritt|punkt|satz|akt|band|weltkrieg|kreuzzug|gang|lauf|präsident|grad|"
-    "titel|artikel|absatz|abschnitt|advent|film|roman|sieg|mann|stern|preis|fall|buchstabe"
+    "advent|fc|sc|sv|tsv|vfb|vfl|fsv|ffc|bürgermeister|vorsitzender|titel|artikel|absatz|abschnitt|advent|film|roman|sieg|mann|stern|preis|fall|buchstabe"
 )
 _FEMININE = (
-    "klasse|runde|woche|stunde|minute|sekunde|etage|liga|auflage|staffel|folge|etappe|generation|stelle|person|reihe|"
+    "klasse|mannschaft|vorsitzende|runde|woche|stunde|minute|sekunde|etage|liga|auflage|staffel|folge|etappe|generation|stelle|person|reihe|"
     "stufe|seite|frage|phase|dynastie|armee|sinfonie|symphonie|halbzeit|hälfte|ebene|amtszeit|zeile|spalte|ausgabe|"
     "aufgabe|regel|version|nacht|tür|straße|frau|ableitung|potenz|wahl|republik"
 )
@@ -27,6 +27,7 @@ _ASKS_N = re.compile(
 )
 _ASKS_E = re.compile(r"die|das|ins|ans|aufs|diese|dieses|jede|jedes|der|dieser|jeder|(?:[mdsk]?ein|ihr|unser)e")
 _ASKS_GENDER = re.compile("[mdsk]?ein|ihr|unser")
+_BEFORE_NAME = frozenset("gegen für durch ohne um mit von bei zu nach aus seit vor".split())
 _DATIVE = frozenset("in aus mit von zu auf an nach seit bei unter vor ab".split())
 
 
@@ -69,7 +70,9 @@ def _behind_article(match: re.Match[str]) -> str | None:
 
 def _alone(match: re.Match[str]) -> str | None:
     counted = match["next"].lower() in COUNTED_IN_ORDINALS
-    return _said(match, "", _GENDER.fullmatch(match["next"]), dative=False) if counted else None
+    gender = _GENDER.fullmatch(match["next"])
+    behind_preposition = word_before(match) in _BEFORE_NAME and gender and gender.lastgroup == "m"
+    return _said(match, "den" if behind_preposition else "", gender, dative=False) if counted else None
 
 
 def _said(match: re.Match[str], article: str, gender: re.Match[str] | None, *, dative: bool) -> str:

@@ -55,7 +55,7 @@ class Lexicon:
     squared: str
     cubed: str
     conjunction: str
-    units: Mapping[str, tuple[str, str]]
+    units: dict[str, tuple[str, str]]
     currencies: Mapping[str, Currency]
     money: str
     months: tuple[str, ...]

@@ -19,12 +19,16 @@ _COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+
 _SPANISH_PLURAL = re.compile(r" ([a-záéíóúñü]{2,30}s)\b")
 _SPANISH_MASCULINE = re.compile(
     r"millones|billones|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
-    r"lugares|dólares|jugadores|trenes|aviones|puntos|gramos|kilogramos|(?!manos|fotos|motos|menos|estos|ellos|todos|otros)\w+[^m\W]os"
+    r"dálmatas|pandas|gorilas|koalas|pumas|piratas|policías|guardias|espías|atletas|poetas|colegas|"
+    r"astronautas|internautas|demócratas|aristócratas|acróbatas|patriotas|compatriotas|idiotas|belgas|croatas|incas|"
+    r"mayas|aztecas|indígenas|nómadas|pediatras|psiquiatras|terapeutas|monarcas|camaradas|suicidas|cometas|tranvías|"
+    r"pijamas|(?!lis|pis|vis|revis|entrevis|conquis|aris|amatis)\w{2,}istas|lugares|dólares|jugadores|trenes|aviones|puntos|gramos|kilogramos|(?!manos|fotos|motos|menos|estos|ellos|todos|otros)\w+[^m\W]os"
 )
 _SPANISH_FEMININE = re.compile(
-    r"manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
+    r"(?:re|entre)?vistas|[lp]istas|conquistas|aristas|manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
     r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
 )
+_INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,4},\d{3}")  # lakhs and crores: "5,00,000"
 _PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
 DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100))
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
@@ -43,8 +47,9 @@ _HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y m
 def number_pattern(lexicon: Lexicon) -> str:
     """A number without sign, as this language writes it: no groups, bounded."""
     thousands, decimal = lexicon.thousands, lexicon.decimal
+    indian = rf"\d{{1,2}}(?:,\d\d){{1,4}},\d{{3}}(?:{decimal}\d{{1,15}})?(?!,?\d)|" if lexicon.code == "en" else ""
     return (
-        rf"(?:\d{{1,3}}(?:[{thousands}]\d{{3}}){{1,4}}(?:{decimal}\d{{1,15}})?(?!\d)"
+        rf"(?:{indian}\d{{1,3}}(?:[{thousands}]\d{{3}}){{1,4}}(?:{decimal}\d{{1,15}})?(?!\d)"
         rf"|\d{{1,15}}(?:{decimal}\d{{1,15}})?(?!\d))"
     )
 
@@ -91,7 +96,9 @@ def say(figures: str, lexicon: Lexicon) -> str:
     """A number as written in this language, without sign."""
     whole, _, rest = figures.replace("\\", "").partition(lexicon.decimal.replace("\\", ""))
     grouped = re.sub(r"\D", "", whole)
-    if len(grouped) > _MAX_WORDS_DIGITS or (len(grouped) > 1 and grouped[0] == "0"):
+    if _INDIAN.fullmatch(whole):
+        words = cardinal(int(grouped), "en_IN")
+    elif len(grouped) > _MAX_WORDS_DIGITS or (len(grouped) > 1 and grouped[0] == "0"):
         words = digits(grouped, lexicon.code)
     else:
         words = cardinal(int(grouped), lexicon.code)

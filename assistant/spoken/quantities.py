@@ -37,6 +37,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     return (
         _each(lexicon),
         _beside(lexicon),
+        _unit_twice(lexicon),
         *_money(lexicon),
         *_scaled_count(lexicon),
         _fraction_of_unit(lexicon),
@@ -73,6 +74,20 @@ def _beside(lexicon: Lexicon) -> Rule:
     return Rule(frozenset("/"), re.compile(rf"{STARTS}({amount}) ?/ ?(?=[-−]?{amount}(?![\w²³]))"), read)
 
 
+def _unit_twice(lexicon: Lexicon) -> Rule:
+    """ "5°-10°", "5 km – 10 km": a range that names its unit twice is one that names it once."""
+    number = number_pattern(lexicon)
+
+    def read(match: re.Match[str]) -> str:
+        low, gap, unit, sign, high = (match[index] for index in range(1, 6))
+        return f"{low} {lexicon.to} {sign}{high}{gap}{unit}" if sign else f"{low}–{high}{gap}{unit}"
+
+    pattern = (
+        rf"{STARTS}((?:[-−])?{number})( ?)({_alternatives(lexicon.units)})\s?[–—-]\s?([-−]?)({number}) ?\3(?![\w/²³])"
+    )
+    return Rule(frozenset("-–—"), re.compile(pattern), read)
+
+
 def _fraction_of_unit(lexicon: Lexicon) -> Rule:
     """ "3/4 lb", "2½ km": the unit; the fraction is read later."""
 
@@ -94,6 +109,7 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
     number = number_pattern(lexicon)
     scales = _alternatives(lexicon.scales)
     names = _alternatives(lexicon.currencies)
+    behind_names = _alternatives(name for name in lexicon.currencies if not name.endswith("."))
     amount = rf"({number})(?:(?:\s?[–—-]\s?|\s{lexicon.to}\s)(?:{names})?({number}))?(?: ?({scales})(?![^\W\d_]))?"
 
     def read(match: re.Match[str]) -> str:
@@ -103,8 +119,8 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
         words = _amount(lexicon, currency, low, high, scale, one=one and lexicon.code == "en")
         return (f"{lexicon.minus} " if sign else "") + words
 
-    before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}{ENDS}"
-    rest = rf"(?:\s?[–—-]\s?({number})|,[-–—])?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{names})(?!\w)"  # "5,- €"
+    before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}(?:/-(?!\w)|{ENDS})"
+    rest = rf"(?:\s?[–—-]\s?({number})|,[-–—])?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{behind_names})(?!\w)"  # "5,- €"
     behind = rf"{STARTS}([-−])?()({number}){rest}"
     return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(behind), read))
 
@@ -184,7 +200,8 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
         dot = "." if match[7] and not (goes_on(match) or parts(match, symbol)) else ""
         if high:
-            return f"{minus}{say(low, lexicon)} {lexicon.to} {counted(high, one, lexicon)} {many}{dot}"
+            joint = lexicon.conjunction if word_before(match) in _BETWEEN else lexicon.to
+            return f"{minus}{say(low, lexicon)} {joint} {counted(high, one, lexicon)} {many}{dot}"
         if low == "1" and not scale:
             return f"{minus}{one}{dot}"
         amount = say(low, lexicon) if scale else counted(low, one, lexicon)

@@ -8,7 +8,20 @@ import importlib
 from dataclasses import replace
 from functools import cache
 
-from assistant.spoken import abbreviations, codes, dates, durations, names, numbers, quantities, signs, times
+from assistant.spoken import (
+    abbreviations,
+    codes,
+    dates,
+    decimals,
+    durations,
+    equations,
+    identifiers,
+    names,
+    numbers,
+    quantities,
+    signs,
+    times,
+)
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.rule import Rule
 
@@ -53,11 +66,16 @@ def _rules(language: str) -> tuple[Rule, ...]:
     lexicon: Lexicon = getattr(importlib.import_module(f"assistant.spoken.{name}"), name.upper())
     if language in _DAY_FIRST:
         lexicon = replace(lexicon, day_first=True)
+    powers = {symbol: symbol.replace("²", "2").replace("³", "3") for symbol in lexicon.units}
+    lexicon = replace(lexicon, units={powers[symbol]: words for symbol, words in lexicon.units.items()} | lexicon.units)
     return (
         *names.rules(lexicon),
+        *equations.rules(lexicon),
+        *identifiers.rules(lexicon),
         *durations.rules(lexicon),
         *dates.rules(lexicon),
         *times.rules(lexicon),
+        *decimals.rules(lexicon),
         *codes.rules(lexicon),
         *abbreviations.rules(lexicon),
         *signs.before_amounts(lexicon),

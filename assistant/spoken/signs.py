@@ -2,6 +2,7 @@
 
 import re
 
+from assistant.minus_signs import between_amounts
 from assistant.spoken.lexicon import Lexicon
 from assistant.spoken.numbers import cardinal, number_pattern, say, year
 from assistant.spoken.rule import DIGITS, ENDS, STARTS, Rule
@@ -16,6 +17,7 @@ _BEFORE_AMOUNT = {
 }
 _POWER = {"en": "to the power of", "de": "hoch", "fr": "puissance", "es": "elevado a"}
 _EXPONENTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 # Behind "2x" these go on with a formula; any other word is done so many times.
 _NOT_TIMES = (
     "is|are|and|or|to|from|by|on|both|for|when|where|if|then|so|equals?|gives?|with|of|at|we|you|ist|sind|und|oder|"
@@ -23,7 +25,7 @@ _NOT_TIMES = (
 )
 _ADDS = "plus|minus|moins|más|menos|times|mal|fois|por"
 _OPERATORS = frozenset("=+−*/×÷<>≤≥≈√")
-_VARIABLE = r"[xyzn](?![^\W²³⁰-⁹])"
+_VARIABLE = r"[xyzn](?![^\W²³⁰-⁹₀-₉])"
 _BY = {"en": "by", "de": "mal", "fr": "par", "es": "por"}
 _ONLY_OF_FIGURES = frozenset("/:·")
 _FIGURES = frozenset("0123456789()²³xyzn")
@@ -46,7 +48,9 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     }
     units = "|".join(re.escape(unit) for unit in sorted(lexicon.units, key=len, reverse=True))
 
-    def read(match: re.Match[str]) -> str:
+    def read(match: re.Match[str]) -> str | None:
+        if len(match[0]) > 1 and between_amounts(match.string[max(0, match.start() - 24) : match.start()]):
+            return None  # "5 kg ≈ 11 lb"
         said_already = match[1] in "~≈" and _ABOUT.search(match.string, max(0, match.start() - 20), match.start())
         return "" if said_already else f"{words[match[1]]} "
 
@@ -144,12 +148,12 @@ def _multiple(lexicon: Lexicon) -> Rule:
         return _ONCE[code] if high == "1" and code in _ONCE else f"{say(high, lexicon)} {_TIMES[code]}"
 
     number = number_pattern(lexicon)
-    pattern = rf"{STARTS}(?:(?P<low>{number})x?[-–])?(?P<high>{number})x(?:(?=[²³⁰-⁹⁻])|{ENDS})"
+    pattern = rf"{STARTS}(?:(?P<low>{number})x?[-–])?(?P<high>{number})x(?:(?=[²³⁰-⁹⁻₀-₉])|{ENDS})"
     return Rule(frozenset("x"), re.compile(pattern), multiple)
 
 
 def _powers(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Superscripts behind a number, a variable or a bracket; ¹ alone is a footnote."""
+    """Superscripts behind a number, a variable or a bracket, and indices; ¹ alone is a footnote."""
     code = lexicon.code
     powers = "⁻[⁰¹²³⁴-⁹]{1,4}|[⁰¹²³⁴-⁹]{2,4}|[⁰⁴-⁹]"
 
@@ -160,7 +164,13 @@ def _powers(lexicon: Lexicon) -> tuple[Rule, ...]:
     def power(match: re.Match[str]) -> str:
         return " " + (lexicon.squared if match[0] == "²" else lexicon.cubed)
 
+    def index(match: re.Match[str]) -> str:
+        figures = match[0].translate(_SUBSCRIPTS)
+        of_variable = match.string[match.start() - 1].islower()
+        return f" {cardinal(int(figures), code)}" if of_variable else figures  # "x₁", "H₂O"
+
     return (
+        Rule(frozenset("₀₁₂₃₄₅₆₇₈₉"), re.compile(r"(?<=[A-Za-z])[₀-₉]{1,3}"), index),
         Rule(frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹"), re.compile(rf"(?<=[\d)])(?:{powers})|(?<=(?<!\w)[a-z])(?:{powers})"), exponent),
         Rule(frozenset("²³"), re.compile(r"(?<=[\w)])[²³](?!\w)"), power),
     )

@@ -1,5 +1,6 @@
 """Spanish for the ear."""
 
+from assistant.spoken.currencies import currencies
 from assistant.spoken.lexicon import Currency, Lexicon, months
 
 _MASCULINE = {
@@ -18,7 +19,10 @@ _UNITS |= {
     "MB": ("un megabyte", "megabytes"), "GB": ("un gigabyte", "gigabytes"), "TB": ("un terabyte", "terabytes"),
     "Hz": ("un hercio", "hercios"), "kHz": ("un kilohercio", "kilohercios"), "MHz": ("un megahercio", "megahercios"),
     "GHz": ("un gigahercio", "gigahercios"), "m²": ("un metro cuadrado", "metros cuadrados"),
-    "km²": ("un kilómetro cuadrado", "kilómetros cuadrados"), "m³": ("un metro cúbico", "metros cúbicos"),
+    "km²": ("un kilómetro cuadrado", "kilómetros cuadrados"),
+    "cm²": ("un centímetro cuadrado", "centímetros cuadrados"),
+    "cm³": ("un centímetro cúbico", "centímetros cúbicos"), "mm²": ("un milímetro cuadrado", "milímetros cuadrados"),
+    "m³": ("un metro cúbico", "metros cúbicos"),
     "°C": ("un grado Celsius", "grados Celsius"), "° C": ("un grado Celsius", "grados Celsius"),
     "°F": ("un grado Fahrenheit", "grados Fahrenheit"), "°": ("un grado", "grados"),
 }  # fmt: skip
@@ -55,7 +59,8 @@ SPANISH = Lexicon(
     cubed="al cubo",
     conjunction="y",
     units=_UNITS,
-    currencies={
+    currencies=currencies("es")
+    | {
         "€": _EURO, "EUR": _EURO, "$": _DOLLAR, "US$": _US_DOLLAR, "USD": _US_DOLLAR,
         "£": Currency("una libra", "libras", "un penique", "peniques"), "¥": Currency("un yen", "yenes"),
     },
@@ -70,7 +75,10 @@ SPANISH = Lexicon(
     closing={"etc.": "etcétera", "EE. UU.": "Estados Unidos", "a. C.": "antes de Cristo",
              "d. C.": "después de Cristo"},
     numbered={"núm.": "número", "n.º": "número", "N.º": "número", "nº": "número", "Nº": "número", "pág.": "página",
-              "págs.": "páginas", "cap.": "capítulo", "fig.": "figura", "art.": "artículo", "vol.": "volumen"},
+              "págs.": "páginas", "cap.": "capítulo", "fig.": "figura", "art.": "artículo", "vol.": "volumen",
+              "nro.": "número", "tel.": "teléfono",
+              "ref.": "referencia", "ed.": "edición", "párr.": "párrafo", "apdo.": "apartado", "tít.": "título",
+              "Nro.": "número", "Núm.": "número", "Art.": "artículo", "Pág.": "página"},
     scales={"mil": "mil", "millón": "millón", "millones": "millones", "M": "millones"},
     signs={
         "+": "más", "=": "igual a", "×": "por", "*": "por", "·": "por", "÷": "entre", "/": "entre", "−": "menos",

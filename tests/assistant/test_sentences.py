@@ -15,7 +15,7 @@ from assistant.speakable import speakable
 PIECES = (
     "Mr. |e.g. |U.S. |and |but it |because |Yes. |Hello, |etc. |I |? |! |。|，|สวัสดี|ครับ |(|)|“|”|No. 5|10:30 |1,000 "
     "| — |; |J. |...| |The |word |3.5|.|,|**|[a](b)|\n|\n- |\n1. |```\n|`|<think>|</think>|$x$|😀|https://a.b/c |\"|'"
-    "|…|:|!|#|Word"
+    "|…|:|!|#|Word|.What |done!Now |foo.Bar |*bows* |(laughs) | - 5 °C|a.k.a. |Rs. 500|<break/>"
 ).split("|")
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=80)
 
@@ -186,7 +186,21 @@ def test_units_are_bounded_and_pronounceable(text: str, max_unit_chars: int) -> 
 
 
 @pytest.mark.parametrize(
-    "piece", ["Here is a **list**, as I said. ", "Mr. ", '"a. ', "(a. ", "A! ", "word ", "a", "你好，", "ก "]
+    "piece",
+    [
+        "Here is a **list**, as I said. ",
+        "Mr. ",
+        '"a. ',
+        "(a. ",
+        "A! ",
+        "word ",
+        "a",
+        "你好，",
+        "ก ",
+        "one.What ",
+        "is - 5 ",
+        "(laughs) ",
+    ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
 def test_the_cost_is_linear(piece: str, token_chars: int) -> None:

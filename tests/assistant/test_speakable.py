@@ -15,6 +15,9 @@ ATOMS = [
     *"https:// :// www.".split(),
     *"w h f a b Word 5 3.5 é 你好 。 😀 【 】 【4†s】 → • — – = <|x|> <br> ' \" “ \\* &#42; &#10; [^1]: [ ] /".split(),
     *"[THINK] [/THINK] ◁ ‼ % \u200b \u200c \u200d \u0645 \ufe0f \x00".split(" "),
+    *'<break/> <speak> </speak> <s> </s> <sub alias="x"> </sub> <voice> <a:b> </a:b> <?xml ?> </say-as>'.split(" "),
+    *('<say-as interpret-as="digits">', '<break time="0s"', ' name="x"', "=", '"'),
+    *(r"\\sqrt \\pi \\frac C:\\right _ _{1} _{ {x} {24} (laughs) (ab [sighs] [ab *bows* _waves_ . ! Cap".split(" ")),
     *("\n", "\n\n", " ", "  ", "\u00a0", "\n- ", "\n1. ", "[text](http://a.b/c)", '<a href="x">', "~~~", "\ud800"),
 ]
 markdown = st.lists(st.sampled_from(ATOMS), max_size=25).map("".join) | st.text(max_size=60)
@@ -198,7 +201,26 @@ def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["*", "[", "<a ", "`", "$a ", "-", "&amp", "\\(a", "<think>", "http", "^{", "| ", "[a](", "【"]
+    "piece",
+    [
+        "*",
+        "[",
+        "<a ",
+        "`",
+        "$a ",
+        "-",
+        "&amp",
+        "\\(a",
+        "<think>",
+        "http",
+        "^{",
+        "| ",
+        "[a](",
+        "【",
+        "\\frac{",
+        "<a b=",
+        ". *ab ",
+    ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
 def test_the_cost_is_linear(piece: str, token_chars: int) -> None:

@@ -24,6 +24,8 @@ PIECES = st.sampled_from(
     [
         *re.findall(r"\S+", " ".join(written for _language, written, _heard in CASES)),
         *"- – / : . , ' \" % ° $ € + = # @ & x ( ) ½ ² ~ ± 0 1 2 12 100 1984 007".split(),
+        *"− ≈ 1.5 -1.5 km kg °C call number appelez Nummer Rs. R$ C$20 5°-10° 5,00,000 000 1300 555 0199 DE89".split(),
+        *"4111 m2 is at ca. $20 $5 = - x₁ 1. FC 21 dálmatas IBAN".split(),
     ]
 )
 ROWS = [
@@ -98,6 +100,16 @@ HOSTILE = [
     " " * 10_000,
     "1 " * 5_000,
     "Nov. 2 " * 1_400,
+    "$1 - " * 2_000,
+    "x = 2-" * 1_600,
+    "(1 kg + 2 kg) - " * 600,
+    "call 1 " * 1_400,
+    "000 " * 2_500,
+    "1,00," * 2_000,
+    "is - 5 °C " * 1_000,
+    "AB12 CD34 " * 1_000,
+    "1.5 - 2.5 " * 1_000,
+    "order number 1-2 " * 600,
     "It is 5 km to St. Louis by 10:30, $12.50 each on Nov. 20. " * 170,
 ]
 

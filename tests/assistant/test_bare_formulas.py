@@ -1,0 +1,51 @@
+"""LaTeX outside dollar signs, and backslashes that are none."""
+
+import pytest
+from any_cut import over_any_cut
+
+from assistant.sentences import Sentences
+from assistant.spoken.reading import spoken
+
+FORMULAS = {
+    "fraction": (r"It is \frac{7}{10} of it.", "It is 7 over 10 of it."),
+    "short fraction": (r"\frac12 and \sqrt2", "1 over 2 and square root of 2"),
+    "nested": (r"So \dfrac{\sqrt{2}}{2}.", "So square root of 2 over 2."),
+    "indices in braces": (r"So 6{x}_{1} + 4{x}_{2} \leq {24}.", "So 6x₁ + 4x₂ ≤ 24."),
+    "the same in dollars": (r"$6{x}_{1} + 4{x}_{2} \leq {24}$", "6x₁ + 4x₂ ≤ 24"),
+    "index of letters": ("the speed v_{max} here", "the speed v max here"),
+    "power": ("x^{2} and x^{10}", "x² and x to the power of 10"),
+    "signs": (r"3 \times \pi \cdot 2", "3 × pi × 2"),
+    "behind a variable": (r"3x\leq 5", "3x ≤ 5"),
+    "degrees": (r"90^\circ or 90^{\circ}", "90° or 90°"),
+    "cube root": (r"\sqrt[3]{8} is 2", "cube root of 8 is 2"),
+    "text": (r"\text{if so} then \boxed{7}.", "if so then 7."),
+    "sum": (r"\sum_{i=1}^{n} i", "sum from i=1 to n of i"),
+    "brackets": (r"\left(\frac{a}{b}\right)^{2}", "( a over b)²"),
+    "Windows path": (r"Open C:\Users\right\times\sum now", "Open C: Users right times sum now"),
+    "network path": (r"\\server\left\pi", "server left pi"),
+    "relative path": (r"src\times\file.py", "src times file.py"),
+    "escape": (r"Use \n here", "Use n here"),
+    "braces of code": ('{name} and {"a": 1}, {1, 2}', '{name} and {"a": 1}, {1, 2}'),
+    "unclosed": (r"so \frac{7}{10 of it", "so frac 7{10 of it"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), FORMULAS.values(), ids=FORMULAS)
+def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> None:
+    assert over_any_cut(text) == {said}
+
+
+@pytest.mark.parametrize(
+    ("language", "heard"),
+    [
+        ("en", "six x one plus four x two is at most twenty-four"),
+        ("de", "sechs x eins plus vier x zwei kleiner oder gleich vierundzwanzig"),
+        ("fr", "six x un plus quatre x deux inférieur ou égal à vingt-quatre"),
+        ("es", "seis x uno más cuatro x dos menor o igual que veinticuatro"),
+    ],
+)
+def test_index_is_no_factor(language: str, heard: str) -> None:
+    sentences = Sentences()
+    units = [*sentences.feed(r"$6{x}_{1} + 4{x}_{2} \leq {24}$"), *sentences.finish()]
+    assert [spoken(unit.text, language) for unit in units] == [heard]
+    assert spoken("H₂O", language) == "H2O"
