@@ -26,6 +26,7 @@ from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
+from web.event_limits import EventBudget, refusal
 from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
@@ -273,6 +274,7 @@ class Connections:
             return await line.rest(wait_s)
 
         pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest, lambda: not line.lost.is_set())
+        budget, loop = EventBudget(), asyncio.get_running_loop()
         longest = self.hall.workshop.settings.server.max_message_bytes
         try:
             while True:
@@ -288,13 +290,18 @@ class Connections:
                     return
                 await pace.wait()  # not before: a client that leaves meanwhile is noticed
                 text = message.get("text")
+                cost = 0
                 if text is None:
                     talk.realtime.report(_BINARY)
-                elif (size := _utf8_bytes(text)) > longest:
-                    talk.realtime.report(_too_large(size, longest))
-                else:
-                    await talk.receive(text, pace)
-                await line.answered()
+                    cost = len(message.get("bytes") or b"")
+                elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
+                    talk.realtime.report(refused)
+                    cost = size
+                elif not await talk.receive(text, pace):  # sound has a pace of its own
+                    cost = size
+                cost += await line.answered()
+                if (wait_s := budget.wait_s(cost, loop.time())) > 0:
+                    await rest(wait_s)
         finally:
             line.lost.set()
 
@@ -319,12 +326,6 @@ _BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes ba
 def _utf8_bytes(text: str) -> int:
     """As it came over the wire. The usual message is sound, and ASCII, which is known without a look."""
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _too_large(size: int, longest: int) -> ProtocolError:
-    return ProtocolError(
-        "message_too_large", f"a message has {longest} bytes at most (server.max_message_bytes), this one {size}"
-    )
 
 
 def _number(text: str | None) -> float | None:

@@ -352,9 +352,10 @@ class ServerSection(Section):
             zero=True,
         ),
     ] = 0.0
-    max_message_bytes: Annotated[int, About("Longest message of a client.", unit="bytes", low=65536, high=67108864)] = (
-        16777216
-    )
+    max_message_bytes: Annotated[
+        int,
+        About("Longest message of a client; of other events than audio 1 MB.", unit="bytes", low=65536, high=67108864),
+    ] = 16777216
     ahead_ms: Annotated[int, About("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)] = (
         1000
     )
