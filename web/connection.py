@@ -26,12 +26,12 @@ from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
-from web.event_limits import EventBudget, refusal
+from web.event_limits import COSTLY_BYTES, EventBudget, refusal
 from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
 from web.pace import Pace
-from web.reception import held_back
+from web.reception import busy_while, held_back
 from web.talk import Talk
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -93,6 +93,11 @@ class Connections:
         """Those whose clients are gone and may come back."""
         return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
 
+    def _busy(self, conversation: _Conversation) -> bool:
+        """Whether a turn is under way that its client will hear the end of."""
+        session = conversation.talk.session
+        return conversation.line is not None and not (session.idle and not session.request_waits)
+
     def make_room(self) -> None:
         """Somebody finds no seat: the conversation whose client has been gone for longest does not wait for it."""
         if self.waiting:
@@ -120,6 +125,7 @@ class Connections:
         conversation, trace = self._made(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
+        busy_while(websocket.scope, lambda: self._busy(conversation))
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
@@ -302,6 +308,8 @@ class Connections:
                 cost += await line.answered()
                 if (wait_s := budget.wait_s(cost, loop.time())) > 0:
                     await rest(wait_s)
+                elif cost > COSTLY_BYTES:
+                    await asyncio.sleep(0)
         finally:
             line.lost.set()
 

@@ -24,8 +24,10 @@ BYTES_PER_S = 2_000_000
 taken at its own pace is not counted. At 20 ms a megabyte this is a twenty-fifth of the event loop's time."""
 BURST_BYTES = 2_000_000
 """Bytes at once, as where a client sends the history of a conversation."""
-EVENT_BYTES = 500
-"""Added for each event: the shortest takes 50 to 100 µs."""
+EVENT_BYTES = 2000
+"""Added for each event, so that there are 1,000 a second at most: the shortest takes 50 to 100 µs."""
+COSTLY_BYTES = 2000
+"""After an event that costs more, others get their turn."""
 LEAST_WAIT_S = 0.02
 """A shorter wait is left to the next event: each wait costs some time itself."""
 

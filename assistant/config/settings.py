@@ -362,6 +362,10 @@ class ServerSection(Section):
     resume_s: Annotated[
         float, About("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600)
     ] = 60.0
+    drain_s: Annotated[
+        float,
+        About("After SIGTERM: how long turns under way may take to finish; 0: none.", unit="s", low=0, high=600),
+    ] = 10.0
 
     @property
     def hosts(self) -> tuple[str, ...]:

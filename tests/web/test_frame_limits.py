@@ -104,7 +104,7 @@ def test_pings_whose_answers_are_not_read_cost_bounded_memory(tmp_path: Path) ->
                 caller.socket.transport.pause_reading()
                 sock = caller.socket.transport.get_extra_info("socket")
                 assert isinstance(sock.family, socket.AddressFamily)
-                protocol.transport.set_write_buffer_limits(high=0)  # type: ignore[union-attr]
+                protocol.transport.set_write_buffer_limits(high=0)
                 protocol.pause_writing()  # as when the client's and the system's buffers are full
                 caller.socket.transport.write(frame(Opcode.PING, b"x" * 125) * 100)
                 await asyncio.sleep(0.2)

@@ -1,5 +1,6 @@
 """The server as a process: how it begins, what it refuses, how it ends."""
 
+import contextlib
 import gc
 import json
 import logging
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from stopwatch import Stopwatch
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
@@ -51,6 +52,11 @@ SCRIPTED = textwrap.dedent(
                 await asyncio.sleep(1000)
             except asyncio.CancelledError:
                 pass
+
+    if "few" in sys.argv:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     def open_house(settings, environ, metrics):
         hall = ScriptedHall()
@@ -311,6 +317,35 @@ def test_it_ends_within_five_seconds_whatever_hangs() -> None:
             running.wait(timeout=30)
             assert watch.undisturbed_s < 5.5
         assert running.returncode == 0
+
+
+@pytest.mark.slow
+def test_exhausted_descriptors_leave_running_conversations_and_health_alone() -> None:
+    with process("few") as server:
+        port = port_of(server)
+        with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as talking:
+            assert talking.recv(20) == ""
+            with contextlib.ExitStack() as closing:
+                for _ in range(120):
+                    closing.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+                refused = 0
+                for _ in range(20):
+                    try:
+                        client = connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None, open_timeout=20)
+                        closing.callback(client.close)
+                        refused += "error" in str(client.recv(20))
+                    except (OSError, TimeoutError, WebSocketException):
+                        refused += 1
+                assert refused > 10
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as healthy:
+                    assert healthy.status == 200
+                for n in range(20):
+                    talking.send(f"{n}")
+                    assert talking.recv(20) == f"{n}"
+        server.terminate()
+        _, errors = server.communicate(timeout=30)
+    assert len(errors.splitlines()) <= 4, errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.slow
