@@ -65,17 +65,51 @@ LOGGING: Mapping[str, object] = {
 }
 
 
+SAID_EVERY_S = 60.0
+"""How often a line about clients' mistakes is logged."""
+LONGEST_LINE = 500
+"""Characters of a line of uvicorn's, which may quote what a client sent."""
+CLIENTS_MISTAKES = (
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+    "No supported WebSocket library detected.",
+    "Invalid UTF-8 sequence received from client.",
+    "opening handshake failed",
+    "parser failed",
+)
+"""How lines begin of which a client can cause as many as it likes."""
+
+
 class WorthSaying(logging.Filter):
     """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error.
 
-    And the traceback, which starlette sends as a text, of a server that is told twice to end.
+    And the traceback, which starlette sends as a text, of a server that is told twice to end. Of what clients do wrong
+    one line a minute is logged.
     """
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        super().__init__()
+        self._said_s: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is logged."""
         told = str(record.msg)
+        if record.name.startswith(("uvicorn", "websockets")):
+            mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
+            if mistake is not None:
+                return self._once_in_a_while(mistake, record)
         cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
         return not cancelled and told != "ASGI callable returned without completing handshake."
+
+    def _once_in_a_while(self, mistake: str, record: logging.LogRecord) -> bool:
+        before_s = self._said_s.get(mistake)
+        if before_s is not None and record.created - before_s < SAID_EVERY_S:
+            return False
+        self._said_s[mistake] = record.created
+        record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
+        record.args, record.exc_info, record.exc_text = (), None, None
+        return True
 
 
 async def serve(

@@ -294,6 +294,38 @@ def test_what_is_said_of_the_server_is_worth_saying(name: str, text: str, *, sai
     assert WorthSaying().filter(record) is said
 
 
+@pytest.mark.parametrize("mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"])
+def test_mistake_of_clients_is_one_short_line_a_minute(mistake: str) -> None:
+    filtering = WorthSaying()
+
+    def said(at_s: float) -> str | None:
+        arguments = ("x" * 10_000,) if "%s" in mistake else None
+        error = ValueError("no")
+        traceback = (ValueError, error, error.__traceback__)
+        record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, mistake, arguments, traceback)
+        record.created = at_s
+        return logging.Formatter().format(record) if filtering.filter(record) else None
+
+    lines = [said(1000.0 + n / 10) for n in range(1210)]
+    assert [n for n, line in enumerate(lines) if line is not None] == [0, 600, 1200]
+    assert "said once a minute" in str(lines[0])
+    assert all(line is None or (len(line) < 600 and "\n" not in line) for line in lines)
+
+
+@pytest.mark.slow
+def test_malformed_requests_do_not_fill_the_log() -> None:
+    with process() as running:
+        port = port_of(running)
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(b"\x16\x03\x01\r\n\r\n")
+                while client.recv(1000):
+                    pass
+        running.terminate()
+        _, err = running.communicate(timeout=20)
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.slow
 def test_a_trace_folder_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
