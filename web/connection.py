@@ -125,7 +125,6 @@ class Connections:
         conversation, trace = self._made(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
-        busy_while(websocket.scope, lambda: self._busy(conversation))
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
@@ -134,8 +133,9 @@ class Connections:
                 session = tasks.create_task(talk.session.run(), name="session")
                 try:
                     talk.realtime.begin()
-                    await self._use(conversation, websocket)
-                    await self._until_nobody_returns(conversation)
+                    with busy_while(websocket.scope, lambda: self._busy(conversation)):
+                        await self._use(conversation, websocket)
+                        await self._until_nobody_returns(conversation)
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
@@ -318,7 +318,8 @@ class Connections:
     ) -> None:
         """The client is back on another socket; the handler of the first one still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
-        await self._use(conversation, websocket)
+        with busy_while(websocket.scope, lambda: self._busy(conversation)):
+            await self._use(conversation, websocket)
 
 
 def _clear_away() -> None:

@@ -6,8 +6,8 @@ What is said in between is not its business: that is `converse`, one call for ea
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -54,9 +54,14 @@ _HELD_BACK = "repartee.held_back"
 _BUSY = "repartee.busy"
 
 
-def busy_while(scope: Scope, busy: Callable[[], bool]) -> None:
+@contextmanager
+def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
     """While this is true, the conversation on this connection has a turn under way: a server that ends waits for it."""
     scope["state"][_BUSY] = busy
+    try:
+        yield
+    finally:
+        del scope["state"][_BUSY]  # the connection outlives its conversation, and would keep it in memory
 
 
 def held_back(scope: Scope) -> None:

@@ -292,8 +292,7 @@ class Server(uvicorn.Server):
             return
         self._finishing = sig == signal.SIGTERM and self._drain_s > 0
         self._reception.close()
-        if not self._finishing:
-            _leave_after(LEAVE_S)
+        _leave_after(LEAVE_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -315,7 +314,6 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let replies under way finish, stop listening, let the sessions end, close what is left."""
         if self._finishing:
-            _leave_after(self._drain_s + LEAVE_S)
             await self._unless_at_once(self._reception.finish(self._drain_s))
             _leave_after(LEAVE_S)
         for listening in self.servers:

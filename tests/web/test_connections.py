@@ -694,6 +694,26 @@ def test_sigterm_lets_a_reply_finish_and_refuses_whoever_is_new(tmp_path: Path, 
     run(main())
 
 
+def test_sigterm_lets_the_reply_of_a_client_that_came_back_finish(tmp_path: Path, signalled: Signalled) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        script.answers = (TEN,)
+        async with served(script) as server, calling(server) as first:
+            await first.asks("count")
+            await first.until("response.output_audio.delta")
+            first.lose()
+            async with calling(server, resume=first.token) as again:
+                signalled(server, signal.SIGTERM)
+                done = await again.until("response.done")
+                assert done["response"]["status"] == "completed"
+                await told_and_closed(again)
+            await gone(server)
+        (record,) = server.records()
+        assert record["outcome"] == "answered"
+
+    run(main())
+
+
 @pytest.mark.parametrize("how", ["no time", "too little time", "ctrl-c", "second sigterm", "ctrl-c after sigterm"])
 def test_reply_is_cut_where_it_has_no_time_to_finish(tmp_path: Path, signalled: Signalled, how: str) -> None:
     drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)

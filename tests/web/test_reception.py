@@ -388,8 +388,8 @@ def test_sessions_end_as_soon_as_their_turns_do_and_at_the_limit() -> None:
 
         async def replies(websocket: WebSocket) -> None:
             until_s = began_s + float(websocket.url.query)
-            busy_while(websocket.scope, lambda: loop.time() < until_s)
-            await listens(websocket)
+            with busy_while(websocket.scope, lambda: loop.time() < until_s):
+                await listens(websocket)
 
         desk = Desk(replies)
         clients = {seconds: Client(query=f"{seconds}") for seconds in (0, 2, 60)}
