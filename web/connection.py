@@ -26,7 +26,7 @@ from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
-from web.event_limits import COSTLY_BYTES, EventBudget, refusal
+from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
 from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
@@ -305,7 +305,7 @@ class Connections:
                     cost = size
                 elif not await talk.receive(text, pace):  # sound has a pace of its own
                     cost = size
-                cost += await line.answered()
+                cost += await line.answered() // ANSWER_SHARE
                 if (wait_s := budget.wait_s(cost, loop.time())) > 0:
                     await rest(wait_s)
                 elif cost > COSTLY_BYTES:

@@ -20,8 +20,10 @@ UNCHECKED_CHARS = 1 << 14
 """Shorter messages, as nearly all are, cannot take longer than about a millisecond."""
 
 BYTES_PER_S = 2_000_000
-"""Bytes of events that one client may cause to be handled per second, its own and those that answer them; sound that is
-taken at its own pace is not counted. At 20 ms a megabyte this is a twenty-fifth of the event loop's time."""
+"""Bytes of one client's events that are handled per second, sound aside, which is taken at its own pace. At 20 ms
+a megabyte this is a twenty-fifth of the event loop's time."""
+ANSWER_SHARE = 8
+"""A byte of an answer costs an eighth as much: it is not parsed."""
 BURST_BYTES = 2_000_000
 """Bytes at once, as where a client sends the history of a conversation."""
 EVENT_BYTES = 2000

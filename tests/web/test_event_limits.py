@@ -225,7 +225,7 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
     async def costly(caller: Caller) -> None:
         item = {"type": "message", "role": "user", "id": "big", "content": [{"type": "input_text", "text": text}]}
         await caller.send("conversation.item.create", item=item)
-        for _ in range(5):
+        for _ in range(5 if kind == "large request" else 40):
             if kind == "large request":
                 await caller.send("session.update", session={"type": "realtime", "instructions": text})
             else:
@@ -245,7 +245,7 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
             for _ in range(20):
                 await other.send("conversation.item.retrieve", item_id="nothing")
             await other.until("error", 20)
-            assert not work.done(), "about 1.7 s: 5.4 MB or more at 2 MB/s, 2 MB of it at once"
+            assert not work.done(), "more than a second: 5.4 MB at 2 MB/s, 2 MB of it at once"
             assert server.value("repartee_throttled_seconds_total") > 0
 
     talk(tmp_path, main())
