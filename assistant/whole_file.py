@@ -1,6 +1,7 @@
 """Files that a person names for what a command makes: whole or not at all, and never one that the command reads."""
 
 import os
+import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,9 @@ def write_whole(path: Path, content: bytes) -> None:
         target.write_bytes(content)
         return
     # Beside it: only within one file system a file takes another's place in one step.
-    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
+    # A name that nobody can guess, and a new file: one could have been put there as a link to another.
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         draft.write_bytes(content)
         with draft.open("rb+") as stream:

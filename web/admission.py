@@ -39,6 +39,10 @@ LOADING = Farewell("server_loading", "The server is still loading its engines. T
 DRAINING = Farewell("server_draining", "The server is shutting down. Try again in a moment.", 1012)
 INTERNAL = Farewell("internal_error", "The session broke off by an error of the server's; its log says more.", 1011)
 
+NO_DESCRIPTORS = Farewell(
+    "too_few_descriptors", "The server has too few file descriptors left for another session. Try again later.", 1013
+)
+
 FULL = "server_full"
 """The code of a farewell for want of a seat."""
 
@@ -59,6 +63,12 @@ def idle(idle_timeout_s: float) -> Farewell:
     return Farewell("session_idle", f"The session ended: nothing came for {idle_timeout_s:g} s. Connect anew.", 1001)
 
 
+NEEDED_DESCRIPTORS = 8
+"""For one conversation: its connection, its trace, its recognizer's pipes, a language model's connections."""
+RESERVED_DESCRIPTORS = 4
+"""For each conversation that runs, which opens a connection or a file now and then."""
+
+
 class Admission:
     """Counts seats."""
 
@@ -68,13 +78,14 @@ class Admission:
         self.current = 0
         self.draining = False
 
-    def admit(self, *, ready: bool, resuming: bool = False) -> Farewell | None:
+    def admit(self, *, ready: bool, resuming: bool = False, free_descriptors: int | None = None) -> Farewell | None:
         """Take a seat, or tell why there is none.
 
         Args:
             ready: Whether the engines are loaded.
             resuming: It takes a conversation over whose connection broke, often before that was noticed here: it is let
                 in although the seat may still be counted as taken.
+            free_descriptors: How many file descriptors the process has left; None: that is not known.
         """
         if self.draining:
             return DRAINING
@@ -84,6 +95,9 @@ class Admission:
             return None  # its conversation has the seat
         if self.current >= self.max_sessions:
             return full(self.max_sessions)
+        needed = NEEDED_DESCRIPTORS + RESERVED_DESCRIPTORS * self.current
+        if free_descriptors is not None and free_descriptors < needed:
+            return NO_DESCRIPTORS
         self.current += 1
         return None
 

@@ -179,6 +179,15 @@ class _Static(StaticFiles):
 
 # ---- the gate ----
 
+_BUSY = Refusal(
+    503, "too_many_requests", "the server answers as many requests as it can at a time; try again in a moment"
+)
+
+MOST_REQUESTS = 100
+"""HTTP requests that are answered at a time. Most take milliseconds; whoever follows the traces takes one."""
+HEALTH = frozenset({"/healthz", "/readyz"})
+"""Always answered: whoever asks ends a server that does not answer."""
+
 
 class _Gate:
     """Asks the gatekeeper about all that comes in, and adds to all that goes out what keeps a page safe."""
@@ -187,6 +196,7 @@ class _Gate:
         self._app = app
         self._gatekeeper = gatekeeper
         self._metrics = metrics
+        self._requests = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -197,9 +207,20 @@ class _Gate:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
         elif scope["type"] == "http":
-            await self._app(scope, receive, _with_security(send, content_security_policy(Headers(scope=scope)["host"])))
+            await self._answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._requests >= MOST_REQUESTS and scope["path"] not in HEALTH:
+            self._metrics.request_refused(_BUSY.code)
+            await self._refuse(_BUSY, scope, receive, send)
+            return
+        self._requests += 1
+        try:
+            await self._app(scope, receive, _with_security(send, content_security_policy(Headers(scope=scope)["host"])))
+        finally:
+            self._requests -= 1
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         error = {"type": "invalid_request_error", "code": refusal.code, "message": refusal.message}

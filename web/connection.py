@@ -26,11 +26,12 @@ from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
+from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
 from web.hall import EngineHall
 from web.line import Line
 from web.metrics import Metrics
 from web.pace import Pace
-from web.reception import held_back
+from web.reception import busy_while, held_back
 from web.talk import Talk
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -92,6 +93,11 @@ class Connections:
         """Those whose clients are gone and may come back."""
         return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
 
+    def _busy(self, conversation: _Conversation) -> bool:
+        """Whether a turn is under way that its client will hear the end of."""
+        session = conversation.talk.session
+        return conversation.line is not None and not (session.idle and not session.request_waits)
+
     def make_room(self) -> None:
         """Somebody finds no seat: the conversation whose client has been gone for longest does not wait for it."""
         if self.waiting:
@@ -127,8 +133,9 @@ class Connections:
                 session = tasks.create_task(talk.session.run(), name="session")
                 try:
                     talk.realtime.begin()
-                    await self._use(conversation, websocket)
-                    await self._until_nobody_returns(conversation)
+                    with busy_while(websocket.scope, lambda: self._busy(conversation)):
+                        await self._use(conversation, websocket)
+                        await self._until_nobody_returns(conversation)
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
@@ -273,6 +280,7 @@ class Connections:
             return await line.rest(wait_s)
 
         pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest, lambda: not line.lost.is_set())
+        budget, loop = EventBudget(), asyncio.get_running_loop()
         longest = self.hall.workshop.settings.server.max_message_bytes
         try:
             while True:
@@ -288,13 +296,20 @@ class Connections:
                     return
                 await pace.wait()  # not before: a client that leaves meanwhile is noticed
                 text = message.get("text")
+                cost = 0
                 if text is None:
                     talk.realtime.report(_BINARY)
-                elif (size := _utf8_bytes(text)) > longest:
-                    talk.realtime.report(_too_large(size, longest))
-                else:
-                    await talk.receive(text, pace)
-                await line.answered()
+                    cost = len(message.get("bytes") or b"")
+                elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
+                    talk.realtime.report(refused)
+                    cost = size
+                elif not await talk.receive(text, pace):  # sound has a pace of its own
+                    cost = size
+                cost += await line.answered() // ANSWER_SHARE
+                if (wait_s := budget.wait_s(cost, loop.time())) > 0:
+                    await rest(wait_s)
+                elif cost > COSTLY_BYTES:
+                    await asyncio.sleep(0)
         finally:
             line.lost.set()
 
@@ -303,7 +318,8 @@ class Connections:
     ) -> None:
         """The client is back on another socket; the handler of the first one still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
-        await self._use(conversation, websocket)
+        with busy_while(websocket.scope, lambda: self._busy(conversation)):
+            await self._use(conversation, websocket)
 
 
 def _clear_away() -> None:
@@ -319,12 +335,6 @@ _BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes ba
 def _utf8_bytes(text: str) -> int:
     """As it came over the wire. The usual message is sound, and ASCII, which is known without a look."""
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _too_large(size: int, longest: int) -> ProtocolError:
-    return ProtocolError(
-        "message_too_large", f"a message has {longest} bytes at most (server.max_message_bytes), this one {size}"
-    )
 
 
 def _number(text: str | None) -> float | None:

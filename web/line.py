@@ -105,12 +105,14 @@ class Line:
         finally:
             self.lost.set()
 
-    async def answered(self) -> None:
+    async def answered(self) -> int:
         """A message was read and done. Waits where the client does not take what it gets; others get their turn.
 
         The usual message is sound, to which nothing is answered: then nobody is woken.
+
+        Returns how many characters are to be sent since the last look.
         """
-        self._collect()
+        answer_chars = self._collect()
         if self._waiting:
             self.changed.set()
         self._answered += 1
@@ -119,6 +121,7 @@ class Line:
             await self._room.wait()
         elif self._answered % BREATH == 0:
             await asyncio.sleep(0)
+        return answer_chars
 
     async def close(self) -> None:
         """Nothing more is said on it; where it is closed already, nothing happens.
@@ -133,12 +136,16 @@ class Line:
         except (WebSocketDisconnect, RuntimeError):
             pass
 
-    def _collect(self) -> None:
+    def _collect(self) -> int:
+        """Returns how many characters came."""
         if self.lost.is_set():
-            return  # the client may be back on another line already: what is said now is meant for that one
+            return 0  # the client may be back on another line already: what is said now is meant for that one
+        chars = 0
         for text in self.realtime.to_send():
             self._waiting.append(text)
-            self._waiting_chars += len(text)
+            chars += len(text)
+        self._waiting_chars += chars
+        return chars
 
     async def _send(self, text: str, metrics: Metrics) -> None:
         if text.startswith('{"type":"error"'):

@@ -6,13 +6,15 @@ What is said in between is not its business: that is `converse`, one call for ea
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from uvicorn.protocols.utils import ClientDisconnected
 
-from web.admission import DRAINING, FULL, INTERNAL, Admission, Farewell, expired, idle
+from web import descriptors
+from web.admission import DRAINING, FULL, INTERNAL, NO_DESCRIPTORS, Admission, Farewell, expired, idle
 from web.health import Hall, is_ready
 from web.metrics import Metrics
 
@@ -23,6 +25,12 @@ SUBPROTOCOL = "realtime"
 SEAT_TIMEOUT_S = 3.0
 """Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
 to put its engines back, and seconds on a machine that is overloaded."""
+
+MOST_WAITING = 64
+"""Connections that wait for a seat; more are refused at once."""
+
+DRAIN_STEP_S = 0.05
+"""How often a server that ends looks which conversations have finished their replies."""
 
 FAREWELL_TIMEOUT_S = 1.0
 """For the last event and the close frame: a client that does not read is left without."""
@@ -43,6 +51,17 @@ def no_room() -> None:
 
 
 _HELD_BACK = "repartee.held_back"
+_BUSY = "repartee.busy"
+
+
+@contextmanager
+def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
+    """While this is true, the conversation on this connection has a turn under way: a server that ends waits for it."""
+    scope["state"][_BUSY] = busy
+    try:
+        yield
+    finally:
+        del scope["state"][_BUSY]  # the connection outlives its conversation, and would keep it in memory
 
 
 def held_back(scope: Scope) -> None:
@@ -90,6 +109,8 @@ class Reception:
         self._empty.set()
         self._left = asyncio.Event()
         self._at_drain: list[Callable[[], None]] = []
+        self._waiting = 0
+        self._said_short = False
 
     def at_drain(self, end: Callable[[], None]) -> None:
         """Have this called, too, when everybody has to go: for what is no session and would keep the server."""
@@ -102,8 +123,7 @@ class Reception:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
-        stay = _Stay(receive, send, self._max_session_s, self._idle_timeout_s)
-        scope.setdefault("state", {})[_HELD_BACK] = stay.heard
+        stay = _Stay(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, stay.receive, stay.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
@@ -138,16 +158,53 @@ class Reception:
 
     async def _admit(self, *, resuming: bool) -> Farewell | None:
         """Take a seat, waiting for one for a moment, or tell why there is none."""
-        farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+        farewell = self._try(resuming=resuming)
         if farewell is not None and farewell.code == FULL:
             self._make_room()
-        with suppress(TimeoutError):
+        if self._waiting >= MOST_WAITING:
+            return farewell
+        self._waiting += 1
+        try:
             async with asyncio.timeout(SEAT_TIMEOUT_S):
                 while farewell is not None and farewell.code == FULL:
                     self._left.clear()
                     await self._left.wait()
-                    farewell = self._admission.admit(ready=is_ready(self._hall.state()), resuming=resuming)
+                    farewell = self._try(resuming=resuming)
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting -= 1
         return farewell
+
+    def _try(self, *, resuming: bool) -> Farewell | None:
+        ready = is_ready(self._hall.state())
+        farewell = self._admission.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
+        if farewell is NO_DESCRIPTORS and not self._said_short:
+            self._said_short = True
+            _log.warning(
+                "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
+                'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
+                descriptors.free(),
+                descriptors.limit(),
+                farewell.code,
+            )
+        return farewell
+
+    def close(self) -> None:
+        """Let nobody in any more; who is in stays. Idempotent."""
+        self._admission.close()
+
+    async def finish(self, limit_s: float) -> None:
+        """End each session once it has no turn under way; return when none has, or after the limit."""
+        self.close()
+        ends_s = asyncio.get_running_loop().time() + limit_s
+        while asyncio.get_running_loop().time() < ends_s:
+            busy = {stay for stay in self._stays if stay.busy}
+            for stay in self._stays - busy:
+                stay.end(DRAINING)
+            if not busy:
+                return
+            await asyncio.sleep(DRAIN_STEP_S)
 
     async def drain(self, limit_s: float) -> None:
         """Let nobody in any more, end every session, and wait for that until the limit."""
@@ -179,7 +236,9 @@ class Reception:
 class _Stay:
     """One connection's time: ends with the session limit, after too long a silence, or when told to."""
 
-    def __init__(self, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
+        self._state = scope.setdefault("state", {})
+        self._state[_HELD_BACK] = self.heard
         self._receive = receive
         self._send = send
         self._over = False
@@ -226,11 +285,19 @@ class _Stay:
             self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
 
     def end(self, farewell: Farewell) -> None:
-        """It ends now, and this is what is said."""
+        """It ends now, and this is what is said. Idempotent."""
+        if self._told is not None:
+            return
         self._told = farewell
         with suppress(RuntimeError):  # it is being seen out already
             if not self.limit.expired():
                 self.limit.reschedule(self._loop.time())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is under way."""
+        busy: Callable[[], bool] | None = self._state.get(_BUSY)
+        return busy is not None and busy()
 
     @property
     def farewell(self) -> Farewell | None:
@@ -266,7 +333,10 @@ async def _accept(websocket: WebSocket) -> None:
     if websocket.application_state is not WebSocketState.CONNECTING:
         return
     offered = websocket.scope.get("subprotocols", [])
-    await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
+    try:
+        await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
+    except ClientDisconnected as error:  # which starlette makes a WebSocketDisconnect only later on
+        raise WebSocketDisconnect(1006) from error
 
 
 async def _say_farewell(websocket: WebSocket, farewell: Farewell) -> None:

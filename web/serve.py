@@ -1,5 +1,6 @@
 """`repartee serve`: the app on uvicorn, what it says on the screen, and how it ends."""
 
+import asyncio
 import contextlib
 import gc
 import ipaddress
@@ -8,24 +9,28 @@ import logging.config
 import os
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from types import FrameType
 
 import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
+from uvicorn.config import STARTUP_FAILURE
 
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import ServerSection
 from assistant.doctor.machine import trace_finding
+from web import descriptors
+from web.acceptor import Acceptor
 from web.admission import Admission
 from web.app import make_app
 from web.gatekeeper import TOKEN_SHAPE, Gatekeeper
 from web.house import OpenHouse, open_house
 from web.listener import BACKLOG, listen
 from web.metrics import Metrics
-from web.punctual import PunctualProtocol
+from web.punctual import PunctualProtocol, close_oldest_idle
 from web.reception import Reception
 from web.unhurried import UnhurriedProtocol
 from web.welcome import Welcome
@@ -37,12 +42,15 @@ PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 THIS_MACHINE = "127.0.0.1,::1"
 
 DRAIN_S = 1.5
-"""For conversations to end once they were told to; then their connections are closed."""
+"""For conversations to end once they were told to; then their connections are closed. After SIGTERM, replies under way
+have `server.drain_s` before that."""
 GRACE_S = 1
 """For requests under way; then they are cancelled."""
 LEAVE_S = 4.8
-"""After the first signal. By then everything has had its time; a library that hangs in a thread cannot be stopped
-otherwise, and would hold the process for ever."""
+"""After the first signal and `server.drain_s`. By then everything has had its time; a library that hangs in a thread
+cannot be stopped otherwise, and would hold the process for ever."""
+AT_ONCE_S = 1.0
+"""After the second signal."""
 
 PING_S = 20.0
 """How often a client is asked whether it is still there, and how long it may take to answer."""
@@ -57,17 +65,51 @@ LOGGING: Mapping[str, object] = {
 }
 
 
+SAID_EVERY_S = 60.0
+"""How often a line about clients' mistakes is logged."""
+LONGEST_LINE = 500
+"""Characters of a line of uvicorn's, which may quote what a client sent."""
+CLIENTS_MISTAKES = (
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+    "No supported WebSocket library detected.",
+    "Invalid UTF-8 sequence received from client.",
+    "opening handshake failed",
+    "parser failed",
+)
+"""How lines begin of which a client can cause as many as it likes."""
+
+
 class WorthSaying(logging.Filter):
     """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error.
 
-    And the traceback, which starlette sends as a text, of a server that is told twice to end.
+    And the traceback, which starlette sends as a text, of a server that is told twice to end. Of what clients do wrong
+    one line a minute is logged.
     """
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        super().__init__()
+        self._said_s: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether it is logged."""
         told = str(record.msg)
+        if record.name.startswith(("uvicorn", "websockets")):
+            mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
+            if mistake is not None:
+                return self._once_in_a_while(mistake, record)
         cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
         return not cancelled and told != "ASGI callable returned without completing handshake."
+
+    def _once_in_a_while(self, mistake: str, record: logging.LogRecord) -> bool:
+        before_s = self._said_s.get(mistake)
+        if before_s is not None and record.created - before_s < SAID_EVERY_S:
+            return False
+        self._said_s[mistake] = record.created
+        record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
+        record.args, record.exc_info, record.exc_text = (), None, None
+        return True
 
 
 async def serve(
@@ -93,6 +135,7 @@ async def serve(
     """
     section = loaded.settings.server
     token = token_of(environ)
+    descriptors.raise_limit()
     with contextlib.ExitStack() as closing:
         sockets = listen(section.host, section.port, loopback_only=token is None and not insecure)
         for one in sockets:
@@ -138,7 +181,7 @@ async def serve(
             errands=house.errands,
             traces=house.traces,
         )
-        server = Server(uvicorn_config(app, section, environ), reception)
+        server = Server(uvicorn_config(app, section, environ), reception, drain_s=section.drain_s)
         logging.config.dictConfig(dict(LOGGING))
         welcome.listening(section.host, port, token=token is not None, insecure=insecure)
         traces = trace_finding(loaded.settings.trace.dir)
@@ -206,20 +249,25 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
         server_header=False,
         proxy_headers=True,
         forwarded_allow_ips=proxies_of(environ),
-        # Each session is one connection, its page a few more for a moment; the rest is for probes and refusals.
-        limit_concurrency=8 * section.max_sessions + 100,
+        limit_concurrency=None,  # it counts connections without a request, and refuses health checks: see `web.app`
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
     )
 
 
 class Server(uvicorn.Server):
-    """Ends by telling every session, within a limit, and without passing the signal on: the exit code is 0."""
+    """Ends by telling every session, within a limit, and without passing the signal on: the exit code is 0.
 
-    def __init__(self, config: uvicorn.Config, reception: Reception) -> None:
-        """`reception`: drained before connections are closed."""
+    SIGTERM lets replies under way finish first, while health checks are still answered. Ctrl-C does not.
+    """
+
+    def __init__(self, config: uvicorn.Config, reception: Reception, *, drain_s: float = 0.0) -> None:
+        """`reception`: drained before connections are closed; `drain_s`: for replies under way at SIGTERM."""
         super().__init__(config)
         self._reception = reception
+        self._drain_s = drain_s
+        self._finishing = False  # replies under way are waited for
+        self._at_once = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -227,6 +275,7 @@ class Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        self._loop = asyncio.get_running_loop()
         before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -236,15 +285,56 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal: end; the second: at once."""
-        if not self.should_exit:
-            last = threading.Timer(LEAVE_S, os._exit, [0])
-            last.daemon = True
-            last.start()
+        if self.should_exit:
+            self.force_exit = True
+            self._loop.call_soon_threadsafe(self._at_once.set)
+            _leave_after(AT_ONCE_S)
+            return
+        self._finishing = sig == signal.SIGTERM and self._drain_s > 0
+        self._reception.close()
+        _leave_after(LEAVE_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's own, but for who accepts connections (`web.acceptor`)."""
+        if sockets is None or sys.platform == "win32":
+            await super().startup(sockets)
+            return
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+        connections = self.server_state.connections
+        acceptors = [Acceptor(one, self._protocol, lambda: close_oldest_idle(connections)) for one in sockets]
+        self.servers = acceptors  # type: ignore[assignment] # of these, close and wait_closed are all that is used
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        return PunctualProtocol(self.config, self.server_state, self.lifespan.state)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, let the sessions end, close what is left."""
+        """Let replies under way finish, stop listening, let the sessions end, close what is left."""
+        if self._finishing:
+            await self._unless_at_once(self._reception.finish(self._drain_s))
+            _leave_after(LEAVE_S)
         for listening in self.servers:
             listening.close()
-        await self._reception.drain(DRAIN_S)
+        await self._unless_at_once(self._reception.drain(DRAIN_S))
         await super().shutdown(sockets)
+
+    async def _unless_at_once(self, ending: Coroutine[None, None, None]) -> None:
+        """Wait for this, or for a second signal."""
+        async with asyncio.TaskGroup() as tasks:
+            both = [tasks.create_task(ending), tasks.create_task(self._told_at_once())]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for task in both:
+                task.cancel()
+
+    async def _told_at_once(self) -> None:
+        await self._at_once.wait()
+
+
+def _leave_after(seconds: float) -> None:
+    """End the process then, whatever still runs."""
+    last = threading.Timer(seconds, os._exit, [0])
+    last.daemon = True
+    last.start()

@@ -141,8 +141,11 @@ class Talk:
 
     # ---- what the client wants ----
 
-    async def receive(self, text: str, pace: Pace) -> None:
-        """One message of the client's; its sound is taken at this pace, of samples at 24 kHz."""
+    async def receive(self, text: str, pace: Pace) -> bool:
+        """One message of the client's; its sound is taken at this pace, of samples at 24 kHz.
+
+        Returns whether there was any sound.
+        """
         sound = False
         for command in self.realtime.receive(text):
             if isinstance(command, Append):
@@ -151,6 +154,7 @@ class Talk:
                 await self._do(command)
         if not sound:  # to sound as such nothing is answered, fifty times a second
             self.changed()
+        return sound
 
     async def _append(self, command: Append, pace: Pace) -> bool:
         """Returns whether there was any sound."""

@@ -352,15 +352,20 @@ class ServerSection(Section):
             zero=True,
         ),
     ] = 0.0
-    max_message_bytes: Annotated[int, About("Longest message of a client.", unit="bytes", low=65536, high=67108864)] = (
-        16777216
-    )
+    max_message_bytes: Annotated[
+        int,
+        About("Longest message of a client; of other events than audio 1 MB.", unit="bytes", low=65536, high=67108864),
+    ] = 16777216
     ahead_ms: Annotated[int, About("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)] = (
         1000
     )
     resume_s: Annotated[
         float, About("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600)
     ] = 60.0
+    drain_s: Annotated[
+        float,
+        About("After SIGTERM: how long turns under way may take to finish; 0: none.", unit="s", low=0, high=600),
+    ] = 10.0
 
     @property
     def hosts(self) -> tuple[str, ...]:

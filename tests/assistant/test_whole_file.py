@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -43,6 +44,36 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     write_whole(link, b"two")
     assert link.is_symlink()
     assert file.read_bytes() == b"two"
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_planted_draft_is_neither_followed_nor_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    victim, file = tmp_path / "victim", tmp_path / "page.html"
+    victim.write_bytes(b"mine")
+    guessed = [tmp_path / f".page.html.{os.getpid()}.new", tmp_path / f".page.html.{'0' * 16}.new"]
+    for draft in guessed:
+        if kind == "link":
+            draft.symlink_to(victim)
+        else:
+            draft.write_bytes(b"mine")
+    write_whole(file, b"one")
+    assert (file.read_bytes(), victim.read_bytes()) == (b"one", b"mine")
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)  # as if it were guessed
+    with pytest.raises(FileExistsError):
+        write_whole(file, b"two")
+    assert (file.read_bytes(), victim.read_bytes()) == (b"one", b"mine")
+    assert all(draft.read_bytes() == b"mine" for draft in guessed)
+
+
+def test_new_file_has_the_usual_mode(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "page.html", b"one")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o640
 
 
 def test_what_is_no_file_is_written_into() -> None:

@@ -14,6 +14,7 @@ FAREWELLS = [
     admission.LOADING,
     admission.DRAINING,
     admission.INTERNAL,
+    admission.NO_DESCRIPTORS,
     admission.full(8),
     admission.full(1),
     admission.expired(3600.0),
@@ -50,6 +51,14 @@ def test_nobody_is_let_in_before_the_engines_are_ready_or_after_the_end_began() 
     seats.close()
     assert code(seats.admit(ready=True, resuming=True)) == "server_draining"
     assert seats.current == 0
+
+
+def test_session_needs_descriptors_beside_those_of_the_running_ones() -> None:
+    seats = Admission(8)
+    for free, expected in ((7, "too_few_descriptors"), (8, ""), (11, "too_few_descriptors"), (12, ""), (None, "")):
+        assert code(seats.admit(ready=True, free_descriptors=free)) == expected
+    assert seats.current == 3
+    assert seats.admit(ready=True, resuming=True, free_descriptors=0) is None
 
 
 @pytest.mark.parametrize("farewell", FAREWELLS, ids=lambda farewell: farewell.code)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from rehearsal import ScriptedVoice
@@ -22,7 +24,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from assistant.engines import Engines
 from assistant.session import Session
 from audio.errors import EngineLoadError
-from web import connection, line
+from web import connection, line, serve
 from web.hall import MOST_READY
 from web.pace import Pace
 from web.talk import Talk
@@ -637,5 +639,105 @@ def test_a_page_of_another_site_is_refused(tmp_path: Path) -> None:
                     pass
             assert refused.value.response.status_code == 403
             assert server.admission.current == 0
+
+    run(main())
+
+
+# ---- the end of the server ----
+
+
+async def get(server: Served, path: str) -> int:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return (await client.get(f"http://127.0.0.1:{server.port}{path}", timeout=20)).status_code
+
+
+@pytest.fixture
+def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Served, signal.Signals], None]:
+    """A signal reaches the server; the process that it would end later is the test's own."""
+    monkeypatch.setattr(serve, "_leave_after", lambda _seconds: None)
+    return lambda server, which: server.server.handle_exit(which, None)
+
+
+Signalled = Callable[[Served, signal.Signals], None]
+
+
+async def told_and_closed(caller: Caller) -> None:
+    assert (await caller.until("error"))["error"]["code"] == "server_draining"
+    with pytest.raises(ConnectionClosed) as closed:
+        await caller.until("error", 2)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1012
+
+
+def test_sigterm_lets_a_reply_finish_and_refuses_whoever_is_new(tmp_path: Path, signalled: Signalled) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        script.answers = (TEN,)
+        async with served(script) as server:
+            async with calling(server) as caller, calling(server) as idle:
+                await caller.asks("count")
+                await caller.until("response.output_audio.delta")
+                signalled(server, signal.SIGTERM)
+                assert [await get(server, path) for path in ("/readyz", "/healthz")] == [503, 200]
+                await told_and_closed(idle)
+                async with connect(server.url(), compression=None) as late:
+                    assert json.loads(await late.recv())["error"]["code"] == "server_draining"
+                assert caller.told("response.done") == []
+                done = await caller.until("response.done")
+                assert done["response"]["status"] == "completed"
+                await told_and_closed(caller)
+                assert caller.sound_ms == 2000
+            await gone(server)
+        (record,) = server.records()
+        assert record["outcome"] == "answered"
+
+    run(main())
+
+
+def test_sigterm_lets_the_reply_of_a_client_that_came_back_finish(tmp_path: Path, signalled: Signalled) -> None:
+    async def main() -> None:
+        script = workshop(tmp_path)
+        script.answers = (TEN,)
+        async with served(script) as server, calling(server) as first:
+            await first.asks("count")
+            await first.until("response.output_audio.delta")
+            first.lose()
+            async with calling(server, resume=first.token) as again:
+                signalled(server, signal.SIGTERM)
+                done = await again.until("response.done")
+                assert done["response"]["status"] == "completed"
+                await told_and_closed(again)
+            await gone(server)
+        (record,) = server.records()
+        assert record["outcome"] == "answered"
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["no time", "too little time", "ctrl-c", "second sigterm", "ctrl-c after sigterm"])
+def test_reply_is_cut_where_it_has_no_time_to_finish(tmp_path: Path, signalled: Signalled, how: str) -> None:
+    drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)
+
+    async def main() -> None:
+        script = workshop(tmp_path, f"server.drain_s={drain_s}")
+        script.answers = (" ".join([TEN] * 20),)  # 40 s
+        async with served(script) as server:
+            async with calling(server) as caller:
+                await caller.asks("count")
+                await caller.until("response.output_audio.delta")
+                watch = Stopwatch()
+                signalled(server, signal.SIGINT if how == "ctrl-c" else signal.SIGTERM)
+                if how in {"second sigterm", "ctrl-c after sigterm"}:
+                    await asyncio.sleep(0.3)
+                    assert caller.told("error") == []
+                    signalled(server, signal.SIGINT if how == "ctrl-c after sigterm" else signal.SIGTERM)
+                with pytest.raises(ConnectionClosed) as closed:
+                    await caller.until("response.done")
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == 1012
+                assert watch.undisturbed_s < 3
+            await gone(server)
+        if server.server.force_exit:  # then the process ends without waiting for the engines
+            await server.server.lifespan.shutdown()
 
     run(main())

@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.utils import ClientDisconnected
 from virtual_time import run_virtual
 from web_server import ScriptedHall
 
 from web.admission import Admission
 from web.metrics import Metrics
-from web.reception import SEAT_TIMEOUT_S, Converse, Reception
+from web.reception import DRAIN_STEP_S, MOST_WAITING, SEAT_TIMEOUT_S, Converse, Reception, busy_while
 
 
 class Client:
@@ -314,5 +315,107 @@ def test_leaving_while_the_end_is_told_is_no_error() -> None:
         desk, client = Desk(gone), Client()
         await desk.hosts(client)
         assert desk.value("repartee_errors_total", where="connection") is None
+
+    run_virtual(main())
+
+
+# ---- a client that is gone before it is answered ----
+
+
+class Gone(Client):
+    """Its connection is lost: uvicorn says so to whoever writes to it."""
+
+    async def send(self, message: Message) -> None:
+        raise ClientDisconnected
+
+
+@pytest.mark.parametrize("state", ["let in", "refused", "resuming", "draining", "no engines"])
+def test_client_that_left_before_the_handshake_is_no_error(state: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        desk = Desk(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
+        if state == "draining":
+            desk.reception.close()
+        if state == "no engines":
+            desk.hall.states = []
+        client = Gone(query="resume=mine" if state == "resuming" else "")
+        await desk.hosts(client)
+        assert desk.value("repartee_errors_total", where="connection") is None
+        assert desk.admission.current == 0
+        assert desk.value("repartee_sessions") == 0
+
+    run_virtual(main())
+    assert caplog.records == []
+
+
+def test_client_that_leaves_while_it_waits_for_a_seat_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        desk = Desk(seats=1)
+        async with asyncio.TaskGroup() as group:
+            first, second, third = Client(), Gone(), Client()
+            held = group.create_task(desk.hosts(first))
+            await asyncio.sleep(0.1)
+            waiting = group.create_task(desk.hosts(second))
+            await asyncio.sleep(0.1)
+            first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(held, waiting)
+            last = group.create_task(desk.hosts(third))
+            await asyncio.sleep(0.1)
+            assert third.codes == [], "the seat is free again"
+            third.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await last
+        assert desk.value("repartee_errors_total", where="connection") is None
+
+    run_virtual(main())
+    assert caplog.records == []
+
+
+def test_few_clients_wait_for_a_seat_and_more_are_refused_at_once() -> None:
+    async def main() -> None:
+        desk = Desk(seats=0)
+        stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SEAT_TIMEOUT_S)] * MOST_WAITING
+
+    run_virtual(main())
+
+
+# ---- the end of the server ----
+
+
+def test_sessions_end_as_soon_as_their_turns_do_and_at_the_limit() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+
+        async def replies(websocket: WebSocket) -> None:
+            until_s = began_s + float(websocket.url.query)
+            with busy_while(websocket.scope, lambda: loop.time() < until_s):
+                await listens(websocket)
+
+        desk = Desk(replies)
+        clients = {seconds: Client(query=f"{seconds}") for seconds in (0, 2, 60)}
+        async with asyncio.TaskGroup() as group:
+            stays = {seconds: group.create_task(desk.hosts(client)) for seconds, client in clients.items()}
+            await asyncio.sleep(1.0)
+            await desk.reception.finish(5.0)
+            assert loop.time() - began_s == pytest.approx(6.0, abs=2 * DRAIN_STEP_S)
+            late = Client()
+            await desk.hosts(late)
+            await desk.reception.drain(1.0)
+        assert [stays[seconds].result() for seconds in stays] == [
+            pytest.approx(1.0),
+            pytest.approx(2.0, abs=2 * DRAIN_STEP_S),
+            pytest.approx(6.0, abs=2 * DRAIN_STEP_S),
+        ]
+        assert [client.closed for client in (*clients.values(), late)] == [1012] * 4
+
+    run_virtual(main())
+
+
+def test_finishing_returns_at_once_where_nobody_is() -> None:
+    async def main() -> None:
+        desk, began_s = Desk(), asyncio.get_running_loop().time()
+        await desk.reception.finish(10.0)
+        assert asyncio.get_running_loop().time() == began_s
+        assert desk.reception.draining
 
     run_virtual(main())

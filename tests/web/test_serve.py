@@ -1,5 +1,6 @@
 """The server as a process: how it begins, what it refuses, how it ends."""
 
+import contextlib
 import gc
 import json
 import logging
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from stopwatch import Stopwatch
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
@@ -51,6 +52,11 @@ SCRIPTED = textwrap.dedent(
                 await asyncio.sleep(1000)
             except asyncio.CancelledError:
                 pass
+
+    if "few" in sys.argv:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     def open_house(settings, environ, metrics):
         hall = ScriptedHall()
@@ -288,6 +294,38 @@ def test_what_is_said_of_the_server_is_worth_saying(name: str, text: str, *, sai
     assert WorthSaying().filter(record) is said
 
 
+@pytest.mark.parametrize("mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"])
+def test_mistake_of_clients_is_one_short_line_a_minute(mistake: str) -> None:
+    filtering = WorthSaying()
+
+    def said(at_s: float) -> str | None:
+        arguments = ("x" * 10_000,) if "%s" in mistake else None
+        error = ValueError("no")
+        traceback = (ValueError, error, error.__traceback__)
+        record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, mistake, arguments, traceback)
+        record.created = at_s
+        return logging.Formatter().format(record) if filtering.filter(record) else None
+
+    lines = [said(1000.0 + n / 10) for n in range(1210)]
+    assert [n for n, line in enumerate(lines) if line is not None] == [0, 600, 1200]
+    assert "said once a minute" in str(lines[0])
+    assert all(line is None or (len(line) < 600 and "\n" not in line) for line in lines)
+
+
+@pytest.mark.slow
+def test_malformed_requests_do_not_fill_the_log() -> None:
+    with process() as running:
+        port = port_of(running)
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(b"\x16\x03\x01\r\n\r\n")
+                while client.recv(1000):
+                    pass
+        running.terminate()
+        _, err = running.communicate(timeout=20)
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.slow
 def test_a_trace_folder_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
@@ -311,6 +349,35 @@ def test_it_ends_within_five_seconds_whatever_hangs() -> None:
             running.wait(timeout=30)
             assert watch.undisturbed_s < 5.5
         assert running.returncode == 0
+
+
+@pytest.mark.slow
+def test_exhausted_descriptors_leave_running_conversations_and_health_alone() -> None:
+    with process("few") as server:
+        port = port_of(server)
+        with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as talking:
+            assert talking.recv(20) == ""
+            with contextlib.ExitStack() as closing:
+                for _ in range(120):
+                    closing.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+                refused = 0
+                for _ in range(20):
+                    try:
+                        client = connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None, open_timeout=20)
+                        closing.callback(client.close)
+                        refused += "error" in str(client.recv(20))
+                    except (OSError, TimeoutError, WebSocketException):
+                        refused += 1
+                assert refused > 10
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as healthy:
+                    assert healthy.status == 200
+                for n in range(20):
+                    talking.send(f"{n}")
+                    assert talking.recv(20) == f"{n}"
+        server.terminate()
+        _, errors = server.communicate(timeout=30)
+    assert len(errors.splitlines()) <= 4, errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.slow

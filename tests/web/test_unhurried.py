@@ -12,7 +12,7 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from web.unhurried import MOST_BYTES, MOST_WAITING, UnhurriedProtocol
+from web.unhurried import FRAMES_AT_ONCE, MOST_BYTES, MOST_WAITING, PAUSE_S, UnhurriedProtocol
 
 Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
 Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
@@ -216,3 +216,56 @@ def test_what_is_no_handshake_is_answered_and_closed(request_text: str) -> None:
         assert pipe.written == 1
 
     run_virtual(main())
+
+
+def test_frames_before_the_handshake_is_answered_wait_for_it() -> None:
+    async def main() -> None:
+        may_accept = asyncio.Event()
+        said: list[object] = []
+
+        async def app(_scope: object, receive: Receive, send: Send) -> None:
+            await receive()
+            await may_accept.wait()
+            await send({"type": "websocket.accept"})
+            said.append((await receive())["text"])
+
+        pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
+        config = Config(app, ws=UnhurriedProtocol, ws_ping_interval=None, log_config=None)
+        config.load()
+        server = UnhurriedProtocol(config, ServerState(), {})
+        server.connection_made(pipe)
+        client.send_request(client.connect())
+        server.data_received(b"".join(client.data_to_send()))
+        await asyncio.sleep(0.1)
+        client.state = client.state.OPEN
+        client.send_ping(b"early")
+        client.send_text(b"hello")
+        server.data_received(b"".join(client.data_to_send()))
+        await asyncio.sleep(0.1)
+        assert (pipe.said, pipe.reading) == (b"", False)
+        may_accept.set()
+        await asyncio.sleep(0.1)
+        assert pipe.said.startswith(b"HTTP/1.1 101")
+        assert pipe.said.endswith(b"early")
+        assert said == ["hello"]
+        assert pipe.reading
+
+    run_virtual(main())
+
+
+def test_empty_messages_are_parsed_a_few_at_a_time_after_the_close() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
+        await sends[0]({"type": "websocket.close", "code": 1013})
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        say("")
+        protocol = sends[0].__self__  # type: ignore[attr-defined] # it is a method of the connection's protocol
+        protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
+        assert not pipe.reading
+        while not pipe.reading:  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.01)
+        assert loop.time() - began_s == pytest.approx(40_000 / FRAMES_AT_ONCE * PAUSE_S, rel=0.5)
+
+    perform(scene, sends)

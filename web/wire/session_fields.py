@@ -33,6 +33,8 @@ from web.wire.fields import (
 from web.wire.session_config import AudioFormat, Limit, Modality, SemanticVad, ServerVad, SessionConfig, TurnDetection
 
 MAX_TOOLS = 128
+MAX_TOOLS_CHARS = 256_000
+"""Of all descriptions and schemas together, as they go into each prompt: 2,000 for each of 128 tools."""
 MAX_OUTPUT_TOKENS = 32_768
 MAX_METADATA = 16
 SPEED = (0.25, 1.5)
@@ -101,6 +103,11 @@ def _functions(value: object, path: str) -> tuple[Function, ...]:
     found = tuple(listing(_function, most=MAX_TOOLS)(value, path))
     if len({function.name for function in found}) < len(found):
         raise wrong_value(path, "names a function twice", "each name once")
+    chars = sum(len(function.description) + len(function.parameters) for function in found)
+    if chars > MAX_TOOLS_CHARS:
+        raise wrong_value(
+            path, f"have {chars} characters in descriptions and parameters", f"at most {MAX_TOOLS_CHARS} in all"
+        )
     return found
 
 

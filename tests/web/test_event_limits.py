@@ -1,0 +1,251 @@
+"""Which events are refused before they are parsed, and how fast a client's events are taken."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+from served import Caller, ScriptedWorkshop, calling, served, settings_for
+
+from web.event_limits import (
+    BURST_BYTES,
+    BYTES_PER_S,
+    EVENT_BYTES,
+    MAX_EVENT_BYTES,
+    MAX_VALUES,
+    EventBudget,
+    has_too_many_values,
+    is_append,
+    refusal,
+)
+from web.wire.errors import ProtocolError
+
+LONGEST = 16 << 20
+SOUND = "A" * 2_000_000
+APPEND = '"type": "input_audio_buffer.append"'
+LISTS = "[]," * 700_000
+ESCAPED = '\\"' * 1_000_000
+BACKSLASHES = "\\\\" * 1_000_000
+
+
+def code_of(text: str, longest: int = LONGEST) -> str | None:
+    refused = refusal(text, len(text.encode()), longest)
+    return None if refused is None else refused.code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'{{{APPEND}, "audio": "{SOUND}"}}', id="type first"),
+        pytest.param(f'{{"audio": "{SOUND}", {APPEND}}}', id="type last"),
+        pytest.param(f'\n{{\n  "event_id" : "e",\n  "audio" : "{SOUND}",\n  {APPEND}\n}}\n', id="on several lines"),
+        pytest.param(f'{{"event_id":null,"audio":"{SOUND}",{APPEND}}}', id="null beside it"),
+        pytest.param(f'{{"audio": "{SOUND}\\/\\/{SOUND}", {APPEND}}}', id="slashes escaped"),
+        pytest.param(f'{{"event_id": "a\\"b\\\\", "audio": "{SOUND}", {APPEND}}}', id="quote escaped"),
+    ],
+)
+def test_append_may_be_large_wherever_its_type_stands(text: str) -> None:
+    assert json.loads(text)["type"] == "input_audio_buffer.append"
+    assert is_append(text)
+    assert code_of(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'{{"type": "session.update", "x": "{SOUND}"}}', id="another type"),
+        pytest.param(f'{{"x": "{SOUND}"}}', id="no type"),
+        pytest.param(f'{{"type": "session.update", "session": {{{APPEND}, "x": "{SOUND}"}}}}', id="type nested"),
+        pytest.param(f'{{"type": "session.update", "x": "\\"{APPEND}, {SOUND}"}}', id="type within a string"),
+        pytest.param(f'{{{APPEND}, "x": "{SOUND}", "type": "session.update"}}', id="type given twice"),
+        pytest.param(f'{{{APPEND}, "audio": [{LISTS}1]}}', id="append with lists"),
+        pytest.param(f'{{{APPEND}, "audio": "{SOUND}', id="string without an end"),
+        pytest.param(f'{{{APPEND}, "audio": "{SOUND}"', id="object without an end"),
+        pytest.param(f'{{{APPEND}, "audio": "{SOUND}"}} []', id="something behind it"),
+        pytest.param(f'{{{APPEND}, "audio": "{ESCAPED}"}}', id="quotes escaped"),
+        pytest.param(f'{{{APPEND}, "audio": "{BACKSLASHES}"}}', id="backslashes"),
+        pytest.param("x" * 2_000_000, id="junk"),
+        pytest.param(" " * 2_000_000, id="blanks"),
+        pytest.param("[" * 2_000_000, id="brackets"),
+        pytest.param('"' * 2_000_000, id="quotes"),
+        pytest.param("{" + '"a": 1, ' * 300_000 + APPEND + "}", id="many members"),
+    ],
+)
+def test_any_other_event_has_at_most_a_megabyte(text: str) -> None:
+    refused = refusal(text, len(text), LONGEST)
+    assert isinstance(refused, ProtocolError)
+    assert refused.code == "message_too_large"
+    assert f"{MAX_EVENT_BYTES} bytes at most, this one {len(text)}" in refused.message
+
+
+def test_event_of_exactly_a_megabyte_passes() -> None:
+    begins, ends = '{"type":"conversation.item.create","x":"', '"}'
+    whole = begins + "x" * (MAX_EVENT_BYTES - len(begins) - len(ends)) + ends
+    assert (len(whole), code_of(whole)) == (MAX_EVENT_BYTES, None)
+    assert code_of(whole + " ") == "message_too_large"
+
+
+def test_setting_limits_an_append_too() -> None:
+    text = f'{{{APPEND}, "audio": "{SOUND}"}}'
+    refused = refusal(text, len(text), 65536)
+    assert refused is not None
+    assert "server.max_message_bytes" in refused.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[" + "[]," * 100_000 + "1]", id="lists"),
+        pytest.param("[" + "{}," * 100_000 + "1]", id="objects"),
+        pytest.param("[" * 100_000, id="nested"),
+        pytest.param("[" + "1," * 100_000 + "1]", id="numbers"),
+        pytest.param("[" + '"",' * 100_000 + "1]", id="strings"),
+        pytest.param("{" + '"a":1,' * 100_000 + '"b":1}', id="keys"),
+        pytest.param('["\\\\",' + "[]," * 100_000 + "1]", id="behind an escape"),
+        pytest.param('["' + '\\"' * 100 + '",' + "[]," * 100_000 + "1]", id="behind escaped quotes"),
+    ],
+)
+def test_event_with_too_many_values_is_refused(text: str) -> None:
+    assert code_of(text) == "too_many_values"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("word, " * 100_000, id="commas"),
+        pytest.param("[{" * 100_000, id="brackets"),
+        pytest.param('"' * 100_000, id="quotes"),
+        pytest.param("\\" * 100_000, id="backslashes"),
+        pytest.param('\\"' * 100_000, id="backslashes and quotes"),
+        pytest.param(json.dumps([{"a": [1, "x"]}] * 20_000), id="JSON in a string"),
+    ],
+)
+def test_signs_within_strings_are_no_values(said: str) -> None:
+    assert not has_too_many_values(json.dumps({"type": "conversation.item.create", "item": {"text": said}}))
+
+
+def test_128_tools_with_100_values_each_pass() -> None:
+    properties = {f"p{n}": {"type": "string", "description": "One, two, [three]."} for n in range(40)}
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": properties}}
+    text = json.dumps({"type": "session.update", "session": {"tools": [tool] * 128}})
+    assert len(text) > 300_000
+    assert code_of(text) is None
+    assert not has_too_many_values("[" + "1," * (MAX_VALUES - 2) + "1]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('["' + '\\"' * 8_000_000, id="escaped quotes without an end"),
+        pytest.param('{"a":"' + "\\" * 16_000_000, id="backslashes without an end"),
+        pytest.param('{"a"' + " " * 16_000_000, id="blanks behind a key"),
+        pytest.param("[" + "[]," * 5_000_000, id="lists"),
+    ],
+)
+def test_hostile_text_is_refused_in_linear_time(text: str) -> None:
+    began_s = time.thread_time()
+    assert code_of(text) == "message_too_large"
+    has_too_many_values(text[:MAX_EVENT_BYTES])
+    assert time.thread_time() - began_s < 0.5
+
+
+def test_client_is_read_at_a_bounded_rate_after_a_burst() -> None:
+    budget = EventBudget()
+    assert budget.wait_s(BURST_BYTES - EVENT_BYTES, 1000.0) == 0
+    assert budget.wait_s(MAX_EVENT_BYTES - EVENT_BYTES, 1000.0) == pytest.approx(MAX_EVENT_BYTES / BYTES_PER_S)
+    now_s, events = 2000.0, 0
+    while now_s < 2010.0:
+        now_s += budget.wait_s(0, now_s)
+        events += 1
+    assert events == pytest.approx((BURST_BYTES + 10 * BYTES_PER_S) / EVENT_BYTES, rel=0.02)
+
+
+def test_usual_client_never_waits() -> None:
+    budget = EventBudget()
+    assert not any(budget.wait_s(2_000, 1000.0 + n / 100) for n in range(10_000))
+
+
+# ---- over a socket ----
+
+
+def talk(folder: Path, main: "Coroutine[None, None, None]") -> None:
+    async def within() -> None:
+        async with asyncio.timeout(50):
+            await main
+
+    asyncio.run(within())
+
+
+def update(parameters: str) -> str:
+    tool = f'{{"type":"function","name":"f","description":"d","parameters":{parameters}}}'
+    return f'{{"type":"session.update","session":{{"type":"realtime","tools":[{tool}]}}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        pytest.param(update('{"a":[' + "[]," * 4_000_000 + "1]}"), "message_too_large", id="12 MB of schema"),
+        pytest.param(update('{"a":[' + "[]," * 290_000 + "1]}"), "too_many_values", id="0.9 MB of schema"),
+        pytest.param(update('{"a":"' + "x" * 900_000 + '"}'), "invalid_value", id="0.9 MB of text in a schema"),
+        pytest.param("x" * 15_000_000, "message_too_large", id="15 MB of junk"),
+    ],
+)
+def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
+    async def main() -> None:
+        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+            await caller.socket.send(text)
+            error = (await caller.until("error"))["error"]
+            assert error["code"] == code
+            assert any(limit in error["message"] for limit in ("1000000", "20000", "256000"))
+            await caller.asks("hello")
+            await caller.until("response.done")
+
+    talk(tmp_path, main())
+
+
+def test_append_with_its_type_last_is_no_error(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+            sound = "A" * 200_000
+            await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
+            await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')
+            assert (await caller.until("error"))["error"]["param"] == "type"
+            assert len(caller.told("error")) == 1
+
+    talk(tmp_path, main())
+
+
+@pytest.mark.parametrize("kind", ["large request", "large answer"])
+def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind: str) -> None:
+    text = "x" * 900_000
+
+    async def costly(caller: Caller) -> None:
+        item = {"type": "message", "role": "user", "id": "big", "content": [{"type": "input_text", "text": text}]}
+        await caller.send("conversation.item.create", item=item)
+        for _ in range(5 if kind == "large request" else 40):
+            if kind == "large request":
+                await caller.send("session.update", session={"type": "realtime", "instructions": text})
+            else:
+                await caller.send("conversation.item.retrieve", item_id="big")
+        await caller.send("conversation.item.retrieve", item_id="nothing")
+        await caller.until("error")
+
+    async def main() -> None:
+        async with (
+            served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as one,
+            calling(server) as other,
+            asyncio.TaskGroup() as tasks,
+        ):
+            work = tasks.create_task(costly(one))
+            await asyncio.sleep(0.3)
+            for _ in range(20):
+                await other.send("conversation.item.retrieve", item_id="nothing")
+            await other.until("error", 20)
+            assert not work.done(), "more than a second: 5.4 MB at 2 MB/s, 2 MB of it at once"
+            assert server.value("repartee_throttled_seconds_total") > 0
+
+    talk(tmp_path, main())

@@ -1,0 +1,157 @@
+"""Frames that are no message: how many a client may send, and what becomes of one that sends more."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+from served import ScriptedWorkshop, calling, served, settings_for
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
+
+from web.frame_limits import (
+    CONTROL_BURST,
+    CONTROL_PER_S,
+    MOST_FRAGMENTS,
+    SMALL_BURST,
+    SMALL_BYTES,
+    SMALL_PER_S,
+    FrameLimits,
+)
+
+
+def frame(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
+    return Frame(opcode, data, fin).serialize(mask=True)
+
+
+BEGIN = frame(Opcode.TEXT, b"{", fin=False)
+
+FLOODS = [
+    pytest.param(frame(Opcode.PONG) * 20_000, "control frames", id="empty pongs"),
+    pytest.param(frame(Opcode.PONG, b"x" * 125) * 2000, "control frames", id="long pongs"),
+    pytest.param(frame(Opcode.PING) * 20_000, "control frames", id="empty pings"),
+    pytest.param(frame(Opcode.PING, b"x" * 125) * 2000, "control frames", id="long pings"),
+    pytest.param(BEGIN + frame(Opcode.CONT, fin=False) * 20_000, "fragments", id="empty continuations"),
+    pytest.param(BEGIN + frame(Opcode.CONT, b" ", fin=False) * 20_000, "fragments", id="continuations of a byte"),
+    pytest.param((BEGIN + frame(Opcode.CONT, b" ")) * 10_000, "fragments", id="messages of two small parts"),
+    pytest.param(
+        (frame(Opcode.TEXT, fin=False) + frame(Opcode.PONG) + frame(Opcode.CONT)) * 10_000,
+        "control frames",
+        id="pongs within messages",
+    ),
+]
+
+
+def run(main: Coroutine[None, None, None]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(50):
+            await main
+
+    asyncio.run(within())
+
+
+@pytest.mark.parametrize(("flood", "what"), FLOODS)
+def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, what: str) -> None:
+    async def main() -> None:
+        async with (
+            served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as other,
+            calling(server) as caller,
+        ):
+            caller.socket.transport.write(flood)
+            with pytest.raises(ConnectionClosed) as closed:
+                await caller.until("response.done")
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+            assert what in closed.value.rcvd.reason
+            await other.asks("hello")
+            await other.until("response.done")
+
+    run(main())
+
+
+def test_flood_that_goes_on_after_the_close_still_reads_the_reason(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+            with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
+                async with asyncio.TaskGroup() as tasks:
+
+                    async def flood() -> None:
+                        while not caller.socket.transport.is_closing():
+                            caller.socket.transport.write(frame(Opcode.PONG) * 1000)
+                            await asyncio.sleep(0)
+
+                    flooding = tasks.create_task(flood())
+                    try:
+                        await caller.until("response.done")
+                    except ConnectionClosed as error:
+                        flooding.cancel()
+                        failed = error
+                raise failed
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+
+    run(main())
+
+
+def test_pings_whose_answers_are_not_read_cost_bounded_memory(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server:
+            async with calling(server) as caller:
+                (protocol,) = server.server.server_state.connections
+                caller.socket.transport.pause_reading()
+                sock = caller.socket.transport.get_extra_info("socket")
+                assert isinstance(sock.family, socket.AddressFamily)
+                protocol.transport.set_write_buffer_limits(high=0)
+                protocol.pause_writing()  # as when the client's and the system's buffers are full
+                caller.socket.transport.write(frame(Opcode.PING, b"x" * 125) * 100)
+                await asyncio.sleep(0.2)
+                caller.socket.transport.resume_reading()
+                with pytest.raises(ConnectionClosed) as closed:
+                    await caller.until("response.done")
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.reason.startswith("pings whose answers are not read")
+
+    run(main())
+
+
+def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -> None:
+    text = b'{"type": "conversation.item.retrieve", "item_id": "nothing"}'
+
+    async def main() -> None:
+        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+            parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
+            caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
+            await caller.until("error")
+            pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
+            caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
+            await caller.until("error", 2)
+            assert [event["error"]["code"] for event in caller.told("error")] == ["item_not_found"] * 2
+
+    run(main())
+
+
+def test_control_frames_have_a_rate() -> None:
+    limits, now_s = FrameLimits(), 1000.0
+    assert not any(limits.control(now_s) for _ in range(CONTROL_BURST))
+    assert limits.control(now_s) is not None
+    now_s += 60
+    for _ in range(1000):
+        now_s += 1 / CONTROL_PER_S
+        assert limits.control(now_s) is None
+
+
+def test_small_fragments_have_a_rate_and_large_ones_do_not() -> None:
+    limits = FrameLimits()
+    assert not any(limits.fragment(SMALL_BYTES - 1, 1000.0, last=n % 10 == 9) for n in range(SMALL_BURST))
+    assert limits.fragment(0, 1000.0, last=True) is not None
+    assert limits.fragment(1, 1001.0 + SMALL_BURST / SMALL_PER_S, last=True) is None
+    assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MOST_FRAGMENTS))
+
+
+def test_message_has_a_bounded_number_of_fragments() -> None:
+    limits = FrameLimits()
+    assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MOST_FRAGMENTS))
+    assert limits.fragment(4096, 1000.0, last=True) is not None
