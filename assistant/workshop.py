@@ -107,7 +107,7 @@ class Workshop:
             await self.aclose()
             raise
         self._skills = skills
-        spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: up to 0.1 s
+        spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: up to 0.16 s
         judge_once(fitted_turn_end())
 
     async def _beside(self, skills: "Skills") -> Transcriber:
