@@ -6,6 +6,7 @@ It outlives its socket for a while: a client that lost its connection comes back
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -17,6 +18,7 @@ from assistant.derived_settings import PATIENCE
 from assistant.engines import Wishes
 from assistant.facts import (
     Fact,
+    ItemGivenUp,
     NothingHeard,
     PlacedWord,
     ReplyBegun,
@@ -27,7 +29,6 @@ from assistant.facts import (
     UnitSpoken,
     WordsPlaced,
 )
-from assistant.floor import Floor
 from assistant.items import Answered, Called, Item, ItemId, Returned
 from assistant.session import Session
 from assistant.turn_events import ReplyId
@@ -55,13 +56,38 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.realtime import Realtime
+from web.wire.reply_ids import response_id
 from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
 
 SHORTEST_COMMIT_MS = 100
 
+MAX_GONE = 64
+"""Items the server deleted itself whose ids are remembered: a client's command about one may be on its way already."""
+
 PIECE_MS = 40
 """Of a message, taken at a time. A whole recording at once is more than a recognizer's lane holds; and what is held
 back for long between two pieces would be taken for silence (`MicrophoneLine`: 100 ms)."""
+
+
+@dataclass(slots=True)
+class _Cut:
+    """The last reply, stopped before its end. A client that has not heard of that yet sends commands to stop it.
+
+    Attributes:
+        harmless: Commands that are still to be expected, and are no errors.
+        latest: No other reply has begun since: a command that names no response means this one.
+    """
+
+    reply: ReplyId
+    harmless: set[type[Command]]
+    latest: bool = True
+
+    def expects(self, command: CancelResponse | ClearOutput, reply: ReplyId | None) -> bool:
+        """Whether this command comes too late; asked once for each kind of command."""
+        expected = type(command) in self.harmless and (reply == self.reply or (reply is None and self.latest))
+        if expected:
+            self.harmless.discard(type(command))
+        return expected
 
 
 @dataclass(slots=True)
@@ -90,6 +116,8 @@ class Talk:
     _placed: list[PlacedWord] = field(default_factory=list)
     _sent: ReplySent | None = None  # it is only played
     _appended_ms: float = 0.0
+    _cut: "_Cut | None" = None
+    _gone: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_GONE))
 
     def __post_init__(self) -> None:
         self.speaker.send = self._sound
@@ -102,6 +130,8 @@ class Talk:
         match fact:
             case ReplyBegun():
                 self._begun, self._said, self._placed, self._sent = fact, "", [], None
+                if self._cut is not None:
+                    self._cut.latest = self._cut.reply == fact.reply
             case UnitSpoken() if self._begun is not None:
                 joint = " " if self._said and self._begun.spoken else ""
                 self._said += joint + fact.text
@@ -111,7 +141,12 @@ class Talk:
             case ReplySent():
                 self._sent = fact
             case ReplyCut():
+                self._cut = _Cut(fact.reply, {CancelResponse, ClearOutput})
+                if fact.why == "went on" and self._begun is not None:
+                    self._gone.append(self._begun.item)
                 self._begun = None
+            case ItemGivenUp(item):
+                self._gone.append(item)
             case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
                 self._begun = None
         self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
@@ -186,10 +221,11 @@ class Talk:
                 item = None if self._sounds(command.item_id) else self.session.conversation.find(command.item_id)
                 self.realtime.item_retrieved(command, item)
             case DeleteItem():
-                if self.session.conversation.delete(command.item_id):
+                if self.session.conversation.delete(command.item_id) or command.item_id in self._gone:
                     self.realtime.item_deleted(command.item_id)
+                    self._forget_gone(command.item_id)
                 else:
-                    self.realtime.refuse(command, "item_not_found")
+                    self.realtime.refuse(command, "item_delete_invalid_item_id")
             case TruncateItem():
                 self._truncate(command)
             case CreateResponse():
@@ -197,9 +233,7 @@ class Talk:
             case CancelResponse():
                 self._cancel(command)
             case ClearOutput():
-                reply = self.session.turns.replying
-                self.session.cancel()
-                self.realtime.output_cleared(command, reply)
+                self._clear_output(command)
             case PlayoutReport():
                 self._played(command)
             case _:
@@ -218,7 +252,7 @@ class Talk:
 
     async def _commit(self, command: CommitInput) -> None:
         if self._appended_ms < SHORTEST_COMMIT_MS:
-            self.realtime.refuse(command, "input_audio_buffer_commit_empty")
+            self.realtime.refuse(command, "input_audio_buffer_commit_empty", buffer_ms=self._appended_ms)
             return
         self._appended_ms = 0.0
         await self.microphone.settle()
@@ -228,31 +262,36 @@ class Talk:
         conversation = self.session.conversation
         item = command.item
         if item.id and conversation.is_taken(item.id):
-            self.realtime.refuse(command, "item_id_taken")
+            self.realtime.refuse(command, "item_create_duplicate_item_id")
             return
         if isinstance(item, Returned) and not _is_called(conversation.items, item.call_id):
-            self.realtime.refuse(command, "call_id_not_found")
+            self.realtime.refuse(command, "invalid_tool_call_id")
             return
         if isinstance(item, Called) and _is_called(conversation.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
         item = item if item.id else replace(item, id=conversation.reserve())
+        if command.after in self._gone:  # what followed it follows what is there
+            command = replace(command, after=None)
         if conversation.insert(item, command.after):
             self.realtime.item_created(command, item)
         else:
-            self.realtime.refuse(command, "previous_item_not_found")
+            self.realtime.refuse(command, "item_create_invalid_previous_item_id")
 
     def _truncate(self, command: TruncateItem) -> None:
         conversation = self.session.conversation
         item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        if item is None and command.item_id in self._gone:
+            return  # the client has been told, or is about to be
         if item is None:
-            self.realtime.refuse(command, "item_not_found")
+            self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return
         if not isinstance(item, Answered) or length is None or self.realtime.is_written(command.item_id):
-            self.realtime.refuse(command, "item_truncate_not_assistant")
+            self.realtime.refuse(command, "unsupported_content_type")
             return
-        if command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
-            self.realtime.refuse(command, "item_truncate_too_long")
+        longest_ms = math.ceil(ms_of_reply_samples(length))
+        if command.audio_end_ms > longest_ms:
+            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
             return
         if self._sounds(command.item_id):
             self.realtime.truncating(command.item_id)
@@ -265,22 +304,44 @@ class Talk:
         return self._begun is not None and self._begun.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        asked_outright = command.options.instructions is not None
         if (self._begun is not None and self._sent is None) or self.session.request_waits:
-            self.realtime.refuse(command, "conversation_already_has_active_response")
-        elif not self.session.conversation.items and self.session.turns.floor is Floor.IDLE and not asked_outright:
-            self.realtime.refuse(command, "nothing_to_answer")
+            self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
             self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+
+    @property
+    def _active_name(self) -> str:
+        """The id of the response in progress; one that has not begun has none yet."""
+        begun = self._begun if self._sent is None else None
+        return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
         waits = self.session.request_waits
         if not self._replying(command.reply) and not (waits and command.reply is None):
-            self.realtime.refuse(command, "response_cancel_not_active")
+            if self._cut is None or not self._cut.expects(command, command.reply):
+                self.realtime.refuse(command, "response_cancel_not_active")
             return
         if waits:
             self.realtime.request_dropped()
         self.session.cancel(request_too=True)
+        self._was_asked_for(command)
+
+    def _clear_output(self, command: ClearOutput) -> None:
+        reply = self.session.turns.replying
+        if reply is None and self._cut is not None and self._cut.expects(command, None):
+            reply = self._cut.reply
+        self.session.cancel()
+        self.realtime.output_cleared(command, reply)
+        self._was_asked_for(command)
+
+    def _was_asked_for(self, command: CancelResponse | ClearOutput) -> None:
+        """The client's own command has stopped the reply: a second one of its kind is an error."""
+        if self._cut is not None:
+            self._cut.harmless.discard(type(command))
+
+    def _forget_gone(self, item: ItemId) -> None:
+        if item in self._gone:
+            self._gone.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
         now = self.session.turns.replying

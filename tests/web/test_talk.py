@@ -757,8 +757,8 @@ def test_items_are_shown_deleted_and_missed() -> None:
     assert stage.events("conversation.item.retrieved")[0]["item"]["content"][0]["text"] == "one"
     assert [event["item_id"] for event in stage.events("conversation.item.deleted")] == ["a"]
     assert stage.errors == [
-        "item_not_found", "item_not_found", "item_id_taken", "previous_item_not_found", "call_id_not_found",
-        "item_truncate_not_assistant",
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_create_duplicate_item_id",
+        "item_create_invalid_previous_item_id", "invalid_tool_call_id", "unsupported_content_type",
     ]  # fmt: skip
     texts = [item.text for item in stage.session.conversation.items if isinstance(item, Said)]
     assert texts == ["zero", "two"]
@@ -829,7 +829,7 @@ def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
             await stage.until_idle()
 
     stage = perform(scene)
-    assert stage.errors == ["item_not_found"] * 4
+    assert stage.errors == ["item_retrieve_invalid_item_id", "item_delete_invalid_item_id"] * 2
     kinds = [event["type"] for event in stage.client.events if event["type"].startswith("conversation.item")]
     assert kinds[2:] == [
         "conversation.item.added", "conversation.item.deleted",
@@ -850,20 +850,47 @@ def test_an_id_that_was_told_already_is_taken() -> None:
         await stage.send("conversation.item.create", item=call)
 
     stage = perform(scene)
-    assert stage.errors == ["item_id_taken", "item_id_taken", "call_id_taken"]
+    assert stage.errors == ["item_create_duplicate_item_id", "item_create_duplicate_item_id", "call_id_taken"]
     (committed,) = stage.events("input_audio_buffer.committed")
     assert committed["item_id"] == stage.events("input_audio_buffer.speech_started")[0]["item_id"]
 
 
-def test_nothing_is_not_answered_but_what_is_asked_outright_is() -> None:
+@pytest.mark.parametrize("instructions", ["Greet the user first.", ""], ids=["instructed", "without instructions"])
+@pytest.mark.parametrize("detection", [None, {"type": "semantic_vad"}], ids=["manual", "semantic_vad"])
+def test_assistant_speaks_first_when_asked_in_an_empty_conversation(instructions: str, detection: Event | None) -> None:
     async def scene(stage: Stage) -> None:
+        await stage.update(instructions=instructions, audio={"input": {"turn_detection": detection}})
         await stage.send("response.create")
-        assert stage.errors == ["nothing_to_answer"]
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(("Hello, who is there?",)))
+    assert stage.errors == []
+    assert [message.content for message in stage.model.asked[0]] == ([instructions] if instructions else [])
+    assert stage.done[0]["status"] == "completed"
+    assert stage.done[0]["output"][0]["content"][0]["transcript"] == "Hello, who is there?"
+
+
+def test_assistant_speaks_first_by_instructions_of_the_response() -> None:
+    async def scene(stage: Stage) -> None:
         await stage.send("response.create", response={"instructions": "Greet the user."})
         await stage.until("response.done")
 
     stage = perform(scene)
+    assert stage.errors == []
     assert [message.content for message in stage.model.asked[0]] == ["Greet the user."]
+
+
+def test_assistant_speaks_again_without_a_new_question() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        for count in (1, 2):
+            await stage.send("response.create")
+            await stage.until("response.done", count)
+            await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant"]
 
 
 # ---- replies that the client stops ----
@@ -890,6 +917,129 @@ def test_a_reply_is_cancelled_once() -> None:
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
     assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
     assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        await asyncio.sleep(0.55)
+        for what in order.split(", "):
+            await stop(stage, what, named=named)
+        await asyncio.sleep(3)
+        await stage.send("response.cancel")  # now there is surely nothing to cancel
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.errors == ["response_cancel_not_active"]
+    assert [response["status"] for response in stage.done] == ["cancelled"]
+    if "truncate" in order:
+        assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 300
+        assert stage.session.conversation.items[-1].text == "one"  # type: ignore[union-attr]
+    assert len(stage.events("output_audio_buffer.cleared")) == ("clear" in order)
+
+
+async def stop(stage: Stage, what: str, *, named: bool = False) -> None:
+    """The client stops the first reply."""
+    if what == "truncate":
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=300)
+    elif what == "cancel":
+        await stage.send("response.cancel", **({"response_id": "resp_1_1"} if named else {}))
+    else:
+        await stage.send("output_audio_buffer.clear")
+
+
+@pytest.mark.parametrize("heard_ms", [0, 1200], ids=["before a word was heard", "after some words"])
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel"])
+def test_stopping_a_reply_that_speech_has_stopped_is_no_error(order: str, heard_ms: int) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": not heard_ms})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        await stage.sound(heard_ms, loud=False)
+        await stage.sound(600, loud=True)
+        await stage.until("response.done")
+        for what in order.split(", "):
+            await stop(stage, what, named=True)
+        await stage.sound(1000, loud=False)
+        await stage.until("response.created", 2)
+        await stage.send("response.cancel", response_id="resp_9_1")
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.done[0]["status_details"]["reason"] == "turn_detected"
+    assert len(stage.events("conversation.item.deleted")) == (heard_ms == 0)
+    assert stage.errors == ["response_cancel_not_active"]
+
+
+def test_commands_about_an_item_that_was_taken_back_are_no_errors() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": True})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.sound(600, loud=True)
+        await stage.until("conversation.item.deleted")
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+        message = {"type": "message", "id": "x", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        assert stage.errors == []
+        await stage.send("conversation.item.retrieve", item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.client.items[1] == "x"
+    assert stage.errors == [
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_truncate_invalid_item_id"
+    ]  # fmt: skip
+
+
+def test_error_messages_begin_as_clients_compare_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count", id="mine")
+        await stage.types("count", id="mine")
+        await stage.send("conversation.item.retrieve", item_id="nope", event_id="rci_nope")
+        await stage.send("conversation.item.delete", item_id="nope")
+        await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
+        await stage.send("conversation.item.truncate", item_id="mine", content_index=0, audio_end_ms=0)
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="nope")
+        output = {"type": "function_call_output", "call_id": "nope", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.cancel")
+        await stage.send("response.cancel", response_id="resp_of_theirs")
+        await stage.sound(40, loud=False)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.output_item.added")
+        await stage.send("response.create")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=60_000)
+
+    stage = perform(scene)
+    errors = [event["error"] for event in stage.events("error")]
+    assert {error["type"] for error in errors} == {"invalid_request_error"}
+    assert errors[1]["event_id"] == "rci_nope"
+    assert [(error["code"], error["message"].partition(". ")[0].rstrip(".")) for error in errors] == [
+        ("item_create_duplicate_item_id", "Error adding item: an item with id 'mine' already exists"),
+        ("item_retrieve_invalid_item_id", "Error retrieving item: the item with id 'nope' does not exist"),
+        ("item_delete_invalid_item_id", "Error deleting item: the item with id 'nope' does not exist"),
+        ("item_truncate_invalid_item_id", "Error truncating item: the item with id 'nope' does not exist"),
+        ("unsupported_content_type", "Only model output audio messages can be truncated"),
+        ("item_create_invalid_previous_item_id", "Error adding item: the previous item with id 'nope' does not exist"),
+        ("invalid_tool_call_id", "Tool call ID 'nope' not found in conversation"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("input_audio_buffer_commit_empty", "Error committing input audio buffer: buffer too small"),
+        ("conversation_already_has_active_response",
+         "Conversation already has an active response in progress: resp_1_1"),
+        ("invalid_value", "Audio content of 800ms is already shorter than 60000ms"),
+    ]  # fmt: skip
+    assert errors[9]["message"].endswith("buffer only has 40.00ms of audio.")
 
 
 def test_what_plays_is_dropped_on_demand() -> None:
@@ -1027,7 +1177,7 @@ def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
         await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
 
     stage = perform(scene)
-    assert stage.errors == ["item_truncate_too_long"]
+    assert stage.errors == ["invalid_value"]
     assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
@@ -1047,7 +1197,7 @@ def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
             await cut(end_ms)
 
     stage = perform(scene)
-    assert stage.errors == ["item_truncate_not_assistant"] * 4
+    assert stage.errors == ["unsupported_content_type"] * 4
     assert stage.events("conversation.item.truncated") == []
     assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
     assert stage.done[0]["status"] == "completed"
@@ -1069,7 +1219,7 @@ def test_what_a_client_has_cut_never_grows_again() -> None:
     texts: list[str] = []
     stage = perform(scene, Stage((LONG,)))
     assert texts[1:] == ["one two three four five six seven", *["one two three"] * 3, "", ""]
-    assert stage.errors == [*["item_truncate_too_long"] * 3, "item_not_found"]
+    assert stage.errors == [*["invalid_value"] * 3, "item_truncate_invalid_item_id"]
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")][-4:] == [1500, 700, 700, 0]
 
 
@@ -1196,7 +1346,7 @@ def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> Non
         await stage.send("conversation.item.retrieve", item_id=item)
 
     stage = perform(scene)
-    assert stage.errors == ["item_not_found"]
+    assert stage.errors == ["item_retrieve_invalid_item_id"]
 
 
 def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:

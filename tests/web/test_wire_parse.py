@@ -29,6 +29,7 @@ from web.wire.commands import (
 )
 from web.wire.errors import ProtocolError
 from web.wire.parse import CLIENT_EVENTS, MAX_APPEND_BYTES, Reader
+from web.wire.reply_ids import UNKNOWN_REPLY
 from web.wire.session_config import AudioFormat, SessionConfig
 
 Json = dict[str, Any]
@@ -101,6 +102,7 @@ GOOD: list[tuple[Json, Command]] = [
     ),
     ({"type": "response.cancel"}, CancelResponse(None, None)),
     ({"type": "response.cancel", "response_id": "resp_12_3"}, CancelResponse(None, ReplyId(12, 3))),
+    ({"type": "response.cancel", "response_id": "resp_of_theirs"}, CancelResponse(None, UNKNOWN_REPLY)),
     (
         {"type": "repartee.playout", "response_id": "resp_1_2", "played_ms": 20, "finished": True, "latency_ms": 300.5},
         PlayoutReport(None, ReplyId(1, 2), 20.0, True, 300.5, None),
@@ -197,8 +199,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
         {"type": "response.create", "response": {"tool_choice": {"type": "function", "name": "f"}}},
         "invalid_value", "response.tool_choice", "not among the tools; allowed: none",
     ),
-    ({"type": "response.cancel", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: an id"),
-    ({"type": "response.cancel", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: an id"),
+    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: an id"),
+    ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: an id"),
     ({"type": "repartee.playout", "response_id": "resp_1_1"}, "missing_required_parameter", "played_ms", ""),
     (
         '{"type": "repartee.playout", "response_id": "resp_1_1", "played_ms": 1e999}',

@@ -448,7 +448,7 @@ def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> 
     assert [event["type"] for event in rest if event["type"].startswith("conversation.")] == []
     assert rest[-1]["response"]["output"][0]["id"] == ASSISTANT
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
-    assert event["error"]["code"] == "item_not_found"
+    assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
 def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
@@ -456,7 +456,7 @@ def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
     asked(client)
     client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "went on"))
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
-    assert event["error"]["code"] == "item_not_found"
+    assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
 def test_an_item_that_is_given_up_is_told() -> None:

@@ -126,7 +126,7 @@ class Listening:
     def _refuse_commit(self) -> None:
         if self.committing:
             commit = self.committing.popleft()
-            refusal = refused("input_audio_buffer_commit_empty", commit.event_id)
+            refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
             self._outbox.add("error", {"error": error_object(refusal)})
 
 

@@ -39,7 +39,7 @@ from web.wire.fields import (
     wrong_value,
 )
 from web.wire.items import item_of
-from web.wire.reply_ids import reply_of
+from web.wire.reply_ids import UNKNOWN_REPLY, reply_of
 from web.wire.session_config import SessionConfig
 from web.wire.session_fields import response_options, updated
 
@@ -141,7 +141,8 @@ def _playout(_reader: Reader, event: JsonObject, event_id: str | None) -> Comman
 
 
 def _cancel(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
-    return CancelResponse(event_id, _checked(event, {"response_id": Field(_reply)}).get("response_id"))
+    name = _checked(event, {"response_id": Field(IDENTIFIER)}).get("response_id")
+    return CancelResponse(event_id, None if name is None else reply_of(name) or UNKNOWN_REPLY)
 
 
 _Read = Callable[[Reader, JsonObject, str | None], Command]

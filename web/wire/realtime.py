@@ -34,7 +34,9 @@ from web.wire.commands import (
     CommitInput,
     CreateItem,
     CreateResponse,
+    DeleteItem,
     RetrieveItem,
+    TruncateItem,
     UpdateSession,
 )
 from web.wire.errors import ProtocolError, Refusal, refused
@@ -157,7 +159,7 @@ class Realtime:
         elif (response := self._speaking.of_item(command.item_id)) is not None:
             shown = response.message()
         else:
-            self.refuse(command, "item_not_found")
+            self.refuse(command, "item_retrieve_invalid_item_id")
             return
         self._outbox.add("conversation.item.retrieved", {"item": shown})
 
@@ -193,12 +195,12 @@ class Realtime:
         """The response that the client asked for is not begun any more: it has cancelled it."""
         self._speaking.cancel()
 
-    def refuse(self, command: Command, refusal: Refusal) -> None:
-        """The command is not done, for this reason."""
+    def refuse(self, command: Command, refusal: Refusal, **about: object) -> None:
+        """The command is not done, for this reason; `about`: what the message names that the command does not."""
         if isinstance(command, CommitInput) and command in self._listening.committing:
             self._listening.committing.remove(command)
         self._speaking.refuse(command)
-        error = refused(refusal, command.event_id)
+        error = refused(refusal, command.event_id, _named_by(command) | about)
         if isinstance(command, CancelResponse) and command.reply is None:
             error = replace(error, param=None)  # it named no response
         self.report(error)
@@ -271,3 +273,15 @@ class Realtime:
     def _tell_extension(self, kind: ExtensionType, fields: JsonObject) -> None:
         if self.config.extensions.events:
             self._outbox.add(kind, fields)
+
+
+def _named_by(command: Command) -> dict[str, object]:
+    """The ids and amounts in a command, for messages about it."""
+    match command:
+        case CreateItem(_, item, after):
+            return {"item_id": item.id, "previous_item_id": after, "call_id": getattr(item, "call_id", "")}
+        case TruncateItem(_, item_id, audio_end_ms):
+            return {"item_id": item_id, "audio_end_ms": audio_end_ms}
+        case RetrieveItem(_, item_id) | DeleteItem(_, item_id):
+            return {"item_id": item_id}
+    return {}
