@@ -126,10 +126,15 @@ class Attempts:
         """The turn's words enter the history, unanswered."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
-        said = self._said(effect.text, effect.added) or self.conversation.said(self._item(), "")
-        end_ms = ms_of_samples(effect.speech_end)
-        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
+        said = self._said(effect.text, effect.added)
+        lost, end_ms = said is None, ms_of_samples(effect.speech_end)
+        said = said or self.wordless()
+        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False, lost=lost))
         self.recorder.taken_down(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
+
+    def wordless(self) -> Said:
+        """A turn without words enters the history: the client ended it, or its words are lost."""
+        return self.conversation.said(self._item(), "")
 
     def _said(self, text: str, added: str) -> Said | None:
         if not added:
@@ -229,10 +234,12 @@ class Attempts:
         speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
         self.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._said(effect.text, effect.added)
-        if said is None and attempt.unheard:  # somebody did speak: their turn is there, without its words
-            said = self.conversation.said(self._item(), "")
+        lost = said is None and (attempt.unheard or (effect.submitted and effect.origin == "requested"))
+        if said is None and (attempt.unheard or effect.submitted):
+            said = self.wordless()
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
-        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin))
+        taken = TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin, lost=lost)
+        self.show(taken)
         item = self.conversation.answering(effect.reply, reply.script)
         self.show(ReplyBegun(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)

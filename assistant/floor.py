@@ -252,7 +252,9 @@ class FloorState:
             look=turn.look,
             held=turn.look.holds,
         )
-        commit = Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough)
+        commit = Commit(
+            attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough, submitted=turn.submitted
+        )
         return (commit, *((Hold(attempt.reply),) if turn.look.holds else ()), closed)
 
     def give_up(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
@@ -268,7 +270,9 @@ class FloorState:
         self.reply = FloorReply(
             answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True, again=True
         )
-        commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested")
+        commit = Commit(
+            answer, text, "", None, turn.earlier_rough, origin="requested", submitted=turn.submitted
+        )
         return (*dropped, DiscardSegment(turn.segment, turn.number), Prepare(answer, text), commit)
 
     def abandon(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:

@@ -346,7 +346,9 @@ class Session:
         if effect.why == "called":
             self.attention.called(self._at)
         self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
-        self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
+        kept = effect.submitted and self.turns.settings.by_client
+        item = self._attempts.wordless() if kept else None
+        self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why, item))
 
     def _go_on(self, reply_id: ReplyId) -> None:
         rest = self._attempts.rest_of(reply_id)

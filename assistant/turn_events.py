@@ -239,6 +239,7 @@ class Commit:
         added: Those that are not in the history yet.
         speech_end: None where nobody spoke.
         rough: The recognizer itself says that the words are a guess.
+        submitted: The client ended the turn: it is in the history even if it has no words.
     """
 
     reply: ReplyId
@@ -247,6 +248,7 @@ class Commit:
     speech_end: Samples | None
     rough: bool = False
     origin: Origin = "spoken"
+    submitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,12 +336,17 @@ class Unduck:
 
 @dataclass(frozen=True, slots=True)
 class NothingSaid:
-    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted."""
+    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted.
+
+    Attributes:
+        submitted: The client ended the turn: it is in the history even without words.
+    """
 
     turn: int
     at: Samples
     speech_end: Samples
     why: AbandonReason
+    submitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,8 @@ class Turns:
         said = state.waited(self.settings)
         # All of them in one frame: what is said in it belongs behind what waits.
         while said is not None and said.voice is None:
-            effects += (NothingSaid(state.next_turn(), at, said.speech_end, "no words"),)
+            ended = said.submitted_at is not None
+            effects += (NothingSaid(state.next_turn(), at, said.speech_end, "no words", ended),)
             said = state.waited(self.settings)
         if said is None or said.voice is None:
             return effects
@@ -279,6 +280,7 @@ class Turns:
             return effects
         turn.speech_end = said.speech_end
         turn.vouched_for()
+        turn.submitted = True
         state.cut_here(said.submitted_at, self.settings)
         effects += self._end_turn(turn, at)
         return effects + (state.answer_after_all(turn, at) if said.owed else ())
@@ -443,8 +445,10 @@ class Turns:
         if turn is None and self.settings.held:
             return ()
         if turn is None:
-            return (NothingSaid(state.next_turn(), at, at, "no words"),)  # nobody was heard in what is submitted
+            # Nobody was heard in what is submitted.
+            return (NothingSaid(state.next_turn(), at, at, "no words", submitted=True),)
         turn.vouched_for()
+        turn.submitted = True
         if turn.endpoint is None:
             effects += self._end_turn(turn, at)
         turn.forced = True

@@ -149,6 +149,8 @@ class Talk:
                 self._gone.append(item)
             case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
                 self._begun = None
+        if isinstance(fact, TurnTaken) and fact.origin == "spoken" and self.realtime.config.turn_detection is not None:
+            self._appended_ms = 0.0  # the server has committed it
         self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
         self.changed()
 

@@ -1992,7 +1992,7 @@ def test_a_commit_of_nothing_behind_another_one_is_nothing_once_the_words_of_tha
     scene.silence(500)
     assert scene.tell(Submitted(at(1500))) == ()
     scene.transcribed(FIRST, "all of it")
-    assert scene.silence(20) == (NothingSaid(2, at(1520), at(1500), "no words"),)
+    assert scene.silence(20) == (NothingSaid(2, at(1520), at(1500), "no words", submitted=True),)
 
 
 def test_what_is_cleared_behind_a_commit_is_no_turn() -> None:
@@ -2091,7 +2091,7 @@ def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
     assert scene.tell(Asked(at(500), "requested")) == ()
     assert scene.transcribed(FIRST, "hello") == (
         Prepare(FIRST, "hello", "hello"),
-        Commit(FIRST, "hello", "hello", at(500)),
+        Commit(FIRST, "hello", "hello", at(500), submitted=True),
         CloseSegment(SegmentId(0), 1),
     )
 
@@ -2130,7 +2130,7 @@ def test_an_answer_that_is_cancelled_while_it_is_prepared_for_is_dropped() -> No
 def test_silence_that_is_submitted_is_nothing() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.silence(500)
-    assert scene.tell(Submitted(at(500))) == (NothingSaid(1, at(500), at(500), "no words"),)
+    assert scene.tell(Submitted(at(500))) == (NothingSaid(1, at(500), at(500), "no words", submitted=True),)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -2142,7 +2142,7 @@ def test_a_voice_without_words_that_is_submitted_is_nothing_unless_they_were_los
         effects = scene.tell(NotTranscribed(at(500), FIRST, SegmentId(0)))
         assert effects == (TakeDown(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
     else:
-        assert scene.transcribed(FIRST, "")[-1] == NothingSaid(1, at(500), at(500), "no words")
+        assert scene.transcribed(FIRST, "")[-1] == NothingSaid(1, at(500), at(500), "no words", submitted=True)
 
 
 def test_without_turn_detection_a_voice_interrupts_nothing() -> None:

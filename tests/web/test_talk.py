@@ -486,14 +486,16 @@ def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_com
         await stage.until("response.done")
 
     stage = perform(scene, Stage(says=("what time is it", "and the date")))
-    first, second = stage.events("input_audio_buffer.committed")
+    first, second, empty = stage.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
+    assert empty["item_id"] in stage.client.items
     assert [item.text for item in stage.session.conversation.items if isinstance(item, Said) and item.spoken] == [
         "what time is it",
         "and the date",
+        "",
     ]
-    assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.events("error")[0]["error"]["event_id"] == "empty"
+    assert stage.errors == []
+    assert stage.events("conversation.item.input_audio_transcription.completed")[-1]["transcript"] == ""
     assert stage.model.asked[-1][-1].content == "and the date"
     assert len(stage.model.asked) == 1
 
@@ -539,20 +541,53 @@ def test_a_commit_of_nothing_is_refused() -> None:
     assert stage.events("error")[0]["error"]["event_id"] == "mine"
 
 
-@pytest.mark.parametrize("voice", [False, True])
-def test_a_commit_of_no_words_is_refused(*, voice: bool) -> None:
+DETECTIONS: list[Event | None] = [None, {"type": "server_vad"}, {"type": "semantic_vad", "create_response": False}]
+
+
+@pytest.mark.parametrize("detection", DETECTIONS, ids=lambda detection: detection["type"] if detection else "manual")
+@pytest.mark.parametrize(("loud_ms", "quiet_ms"), [(0, 800), (800, 0), (0, 100)], ids=["silence", "tone", "100 ms"])
+def test_commit_without_words_adds_an_item_with_an_empty_transcript(
+    loud_ms: int, quiet_ms: int, detection: Event | None
+) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.update(audio={"input": {"turn_detection": None}})
-        await stage.sound(800, loud=voice)
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(loud_ms, loud=True)
+        await stage.sound(quiet_ms, loud=False)
         await stage.send("input_audio_buffer.commit", event_id="mine")
-        await stage.until("error")
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        await stage.sound(2000, loud=False)
 
     stage = perform(scene, Stage(says=("",)))
-    assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.events("error")[0]["error"]["event_id"] == "mine"
-    assert stage.events("input_audio_buffer.committed") == []
-    assert stage.session.conversation.items == ()
+    assert stage.errors == []
+    assert stage.done == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (item,) = stage.session.conversation.items
+    assert item == Said(committed["item_id"], "", spoken=True)
+    (completed,) = stage.events("conversation.item.input_audio_transcription.completed")
+    assert (completed["item_id"], completed["transcript"]) == (item.id, "")
+    assert stage.events("conversation.item.input_audio_transcription.delta") == []
+    assert [event["item"]["id"] for event in stage.events("conversation.item.done")] == [item.id]
+    assert stage.events("repartee.nothing_said")[0]["item_id"] == item.id
     assert [record.outcome for record in stage.records] == ["no words"]
+
+
+@pytest.mark.parametrize("loud", [False, True], ids=["silence", "tone"])
+def test_response_after_a_commit_without_words_answers_what_is_there(*, loud: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("hello")
+        await stage.sound(800, loud=loud)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert stage.client.items[1] == committed["item_id"]
+    assert stage.events("conversation.item.input_audio_transcription.completed")[0]["transcript"] == ""
+    assert [message.content for message in stage.model.asked[0]] == ["Be brief.", "hello"]
+    assert stage.done[0]["metadata"] == {"k": "a"}
 
 
 def test_a_commit_whose_words_were_lost_says_so() -> None:

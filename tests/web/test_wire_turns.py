@@ -191,7 +191,7 @@ def manual(client: Client) -> None:
     client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "Noon."), sent())
     client.tell(SpeechStarted(2, 3000.0, SECOND))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine_2"})
-    client.tell(NothingHeard(2, 3100.0, "no words"))
+    client.tell(NothingHeard(2, 3100.0, "no words", Said(SECOND, "", spoken=True)))
     client.send({"type": "input_audio_buffer.clear"})
     client.do(lambda wire: wire.input_cleared())
 
@@ -240,7 +240,7 @@ def telephone(client: Client) -> None:
 def lost_words(client: Client) -> None:
     client.tell(
         SpeechStarted(1, 100.0, USER),
-        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken"),
+        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken", lost=True),
         ReplyBegun(REPLY, ASSISTANT, spoken=True),
         UnitSpoken(REPLY, "I did not get that."),
         sent(),
