@@ -81,17 +81,22 @@ class Realtime:
     # ---- what the client says ----
 
     def receive(self, text: str) -> tuple[Command, ...]:
-        """The command that a message is; none where it is wrong: its error is ready to be sent. Never raises."""
+        """The command that a message is; none where it is wrong: its error is ready to be sent. Never raises.
+
+        Errors of single fields are ready, too, before what comes of the command.
+        """
         command = self._reader.read(text)
         match command:
             case ProtocolError():
                 self.report(command)
                 return ()
             case UpdateSession():
+                self._report_all(command.refused)
                 self._reader.config = command.config
             case CommitInput():
                 self._listening.committing.append(command)
             case CreateResponse():
+                self._report_all(command.refused)
                 self._speaking.ask(command)
         return (command,)
 
@@ -208,6 +213,10 @@ class Realtime:
     def report(self, error: ProtocolError) -> None:
         """Anything else that went wrong."""
         self._outbox.add("error", {"error": error_object(error)})
+
+    def _report_all(self, errors: Sequence[ProtocolError]) -> None:
+        for error in errors:
+            self.report(error)
 
     # ---- what happens ----
 
