@@ -343,7 +343,7 @@ class Attempts:
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
             self._failed(reply.id, reply.error)
         heard = self._heard(reply, complete=False)
-        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
+        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why, *_tokens(reply)))
         self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
 
     def retract(self, effect: Retract) -> bool:
@@ -356,7 +356,8 @@ class Attempts:
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
-        self.show(ReplyCut(effect.reply, "", played_ms, "went on"))
+        tokens = (None, None, None) if reply is None else _tokens(reply)
+        self.show(ReplyCut(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
@@ -406,12 +407,18 @@ class Attempts:
 def _sent(reply: Reply) -> ReplySent:
     finished = reply.finished
     if reply.filtered:
-        return ReplySent(reply.id, reply.script.text, None, "content_filter", None, None)
+        return ReplySent(reply.id, reply.script.text, None, "content_filter", *_tokens(reply))
+    reason = None if finished is None else finished.reason
+    incomplete = reason if reason in {"length", "content_filter"} else None
+    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *_tokens(reply))
+
+
+def _tokens(reply: Reply) -> tuple[int | None, int | None, int | None]:
+    """Of the prompt, of the answer and cached, as the service counts; None where it has not told."""
+    finished = reply.finished
     if finished is None:
-        return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
-    incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None
-    tokens = finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
-    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *tokens)
+        return None, None, None
+    return finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
 
 
 def _now_s() -> float:

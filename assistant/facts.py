@@ -148,12 +148,16 @@ class ReplyCut:
     Attributes:
         heard: What of it was heard and is remembered.
         heard_ms: How much of its sound was played.
+        prompt_tokens: As of `ReplySent`, where the service had told before the cut; so are the others.
     """
 
     reply: ReplyId
     heard: str
     heard_ms: float
     why: Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

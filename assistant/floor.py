@@ -270,9 +270,7 @@ class FloorState:
         self.reply = FloorReply(
             answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True, again=True
         )
-        commit = Commit(
-            answer, text, "", None, turn.earlier_rough, origin="requested", submitted=turn.submitted
-        )
+        commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested", submitted=turn.submitted)
         return (*dropped, DiscardSegment(turn.segment, turn.number), Prepare(answer, text), commit)
 
     def abandon(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:

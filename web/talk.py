@@ -35,7 +35,7 @@ from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
-from llm.chat import ChatOptions
+from llm.chat import NO_LIMIT, ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.pace import Pace
@@ -446,8 +446,8 @@ def _this_once(wishes: Wishes, options: ResponseOptions) -> Wishes:
     )
 
 
-def _limit(limit: Limit) -> int | None:
-    return None if limit == "inf" else limit
+def _limit(limit: Limit) -> int:
+    return NO_LIMIT if limit == "inf" else limit
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

@@ -25,7 +25,7 @@ from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.units import REPLY_RATE_HZ
-from llm.chat import FunctionCall, Message
+from llm.chat import NO_LIMIT, FunctionCall, Message
 from web.admission import RATE_ALLOWANCE, AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
@@ -715,8 +715,25 @@ def test_one_response_may_be_otherwise_than_the_session() -> None:
 
     stage = perform(scene)
     assert [messages[0].content for messages in stage.model.asked] == ["In French.", "Be brief."]
-    assert [options.max_tokens for options in stage.model.options] == [9, None]
+    assert [options.max_tokens for options in stage.model.options] == [9, NO_LIMIT]
     assert stage.sound_ms() == 1200
+
+
+@pytest.mark.parametrize(("of_session", "of_response", "asked"),
+    [(None, None, NO_LIMIT), ("inf", None, NO_LIMIT), (50, None, 50), (50, "inf", NO_LIMIT), ("inf", 9, 9)],
+)  # fmt: skip
+def test_model_is_asked_for_the_limit_that_is_shown(
+    of_session: int | str | None, of_response: int | str | None, asked: int
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(max_output_tokens=of_session)
+        await stage.types("hello")
+        await stage.send("response.create", response={"max_output_tokens": of_response})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.options[0].max_tokens == asked
+    assert stage.done[0]["max_output_tokens"] == (asked or "inf")
 
 
 def test_speed_and_instructions_are_the_clients() -> None:
