@@ -100,6 +100,8 @@ class Turns:
         state = self._state
         if state.turn is not None or state.announcements or state.goes_on is not None:
             return False
+        if state.answer_behind and state.reply is None:
+            return False
         if state.approach is not None or state.behind.waiting:
             return False
         reply = state.reply
@@ -194,6 +196,8 @@ class Turns:
         held = self._pressed_at is not None and at - self._pressed_at < samples_of_s(self.settings.max_turn_s)
         if held:
             return ()
+        if self._state.answer_behind:
+            return self._state.answer_now(at)
         if not waiting:
             return self._state.go_on(at)
         announcement = waiting.popleft()
@@ -369,7 +373,7 @@ class Turns:
         return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
 
     def _asked_aside(self, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
-        """Only who is addressed interrupts it: behind a silence that would end a turn the words are asked for."""
+        """The reply goes on: behind a silence that would end a turn the words are asked for."""
         if voicing.speaking:
             return () if challenge.aside is None else challenge.aside.drop_attempts("went on")
         asked = challenge.aside is not None and challenge.aside.attempt is not None
@@ -382,7 +386,9 @@ class Turns:
         anew = voicing.speaking and voicing.edge >= self._state.used_until
         if not anew or not self._interruptible:
             challenge.sure_ms = 0.0
-            return (*reply.hushed(), *self._watch_reply(reply, at))
+            told = self._by_silence and self.settings.by_client and not self._interruptible
+            asked = self._asked_aside(challenge, at, voicing) if told else ()
+            return (*reply.hushed(), *asked, *self._watch_reply(reply, at))
         sure = challenge.is_sure(voicing, self.settings)
         if sure or not reply.audible:
             return self._state.take(reply, challenge, at, self.settings)
@@ -420,7 +426,7 @@ class Turns:
         self._state.failed(reply)
         challenge = reply.challenge
         if challenge is None:
-            return ()
+            return self._state.answer_now(event.at)
         undecided = challenge.turn is None and challenge.aside is None and not challenge.kept
         if challenge.hushed and undecided and self._interruptible:
             self._state.approach = challenge.receding()

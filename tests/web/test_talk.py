@@ -16,11 +16,13 @@ from wire_client import Client, Event
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
 from assistant.conversation import Conversation
+from assistant.derived_settings import PATIENCE
 from assistant.engines import SessionSettings
 from assistant.items import Answered, ItemId, Said
 from assistant.session import Session
 from assistant.trace.record import TurnRecord
 from assistant.trace.recorder import Recorder
+from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
@@ -36,6 +38,7 @@ from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad,
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
 LAMP_TOOL = {"type": "function", "name": "set_lamp", "description": "", "parameters": {"type": "object"}}
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 LONG = "one two three four five six seven eight nine ten eleven twelve and so on and on until nobody listens any more"
 
 
@@ -295,6 +298,29 @@ def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
     assert (stage.session.turns.settings == as_set) == (asked == profile)
 
 
+def test_higher_eagerness_ends_a_turn_sooner() -> None:
+    def committed_ms(eagerness: Eagerness) -> int:
+        async def scene(stage: Stage) -> None:
+            await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "eagerness": eagerness}}})
+            await stage.sound(600, loud=True)
+            await stage.sound(2000, loud=False)
+
+        return perform(scene).at_ms("input_audio_buffer.committed")[0]
+
+    low, medium, auto, high = (committed_ms(eagerness) for eagerness in ("low", "medium", "auto", "high"))
+    assert auto == medium
+    assert medium - high >= 100
+    assert low - medium >= 200
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
+def test_higher_eagerness_waits_less_however_finished_the_turn_sounds(probability: float) -> None:
+    estimate = Estimate(probability, 200.0, 300.0, "sound")
+    waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    assert waits[0] + 40 <= waits[1]
+    assert waits[1] < waits[2]
+
+
 def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
@@ -305,6 +331,7 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
         await stage.sound(5000, loud=False)
 
     stage = perform(scene, Stage((LONG, "Fine.")))
+    assert stage.errors == []
     assert [response["status"] for response in stage.done] == ["completed", "completed"]
     assert stage.sound_ms() == len(LONG.split()) * 200 + 200
     assert stage.events("conversation.item.truncated") == []
@@ -312,9 +339,14 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     assert told == [
         "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
         "input_audio_buffer.speech_started",  # at once, so that the client may interrupt
-        "response.done",
-        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed", "response.done",
+        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "response.done", "response.done",
     ]  # fmt: skip
+    spoken_ms, told_ms = stage.at_ms("input_audio_buffer.speech_started")[1], stage.at_ms(TRANSCRIBED)[1]
+    assert told_ms - spoken_ms < 600 + 500
+    assert stage.at_ms("response.done")[0] - told_ms > 1000
+    assert [message.content for message in stage.model.asked[1]][-1] == "what time is it"
+    assert len(stage.model.asked) == 2
     items = [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")]
     assert [event["item_id"] for event in stage.events("input_audio_buffer.committed")] == items
 
