@@ -447,6 +447,9 @@ class FloorState:
             return self.recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
         turn, reply = self.turn, self.reply
         self.goes_on = None
+        if event.behind and reply is not None and reply.challenge is None:
+            self.reply = None
+            return self.request(event.at, audible=True)
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
             return () if self.behind.asked() else self.answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
@@ -493,10 +496,12 @@ class FloorState:
         """The reply is over: what was taken down beside it is answered."""
         return self.request(at) if self.answer_behind else ()
 
-    def request(self, at: Samples) -> Effects:
-        """Answer the history as it stands."""
+    def request(self, at: Samples, *, audible: bool = False) -> Effects:
+        """Answer the history as it stands; `audible`: the reply before it is still heard."""
         self.answer_behind = False
         answer = self._unspoken(at, requested=True)
+        if self.reply is not None and audible:
+            self.reply.audible_at = at
         return (Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
 
     def _unspoken(self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False) -> ReplyId:

@@ -117,18 +117,25 @@ class Asked:
 
     Attributes:
         text: What to say; "" for a request.
+        behind: Nothing more of the reply under way is to be made or sent: it is played to its end, before this one.
     """
 
     at: Samples
     origin: Literal["greeting", "announcement", "requested", "repeated", "resumed"]
     text: str = ""
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The client says that the turn is over."""
+    """The client says that the turn is over.
+
+    Attributes:
+        behind: As of `Asked`: the reply that plays is not cut by it.
+    """
 
     at: Samples
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

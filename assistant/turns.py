@@ -78,6 +78,11 @@ class Turns:
         return None if self._state.reply is None else self._state.reply.reply
 
     @property
+    def challenged(self) -> bool:
+        """Somebody may be speaking into the reply that has the floor."""
+        return self._state.reply is not None and self._state.reply.challenge is not None
+
+    @property
     def unasked(self) -> bool:
         """A turn is over whose words are still to come, and nobody has asked for an answer to it yet."""
         turn = self._state.turn
@@ -147,7 +152,7 @@ class Turns:
             case Asked():
                 return self._state.asked(event)
             case Submitted():
-                return self._submitted(event.at)
+                return self._submitted(event.at, behind=event.behind)
             case Pressed():
                 return self._pressed(event.at)
             case Cleared():
@@ -435,13 +440,15 @@ class Turns:
 
     # ---- what the client decides ----
 
-    def _submitted(self, at: Samples) -> Effects:
+    def _submitted(self, at: Samples, *, behind: bool = False) -> Effects:
         # What waits behind a turn that was given up in this very frame is what is submitted.
         effects = self._waited(at) if self._state.behind.waiting else ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.challenge is not None:
-            state.announce_again(reply)
-            effects += (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
+            if not behind:
+                state.announce_again(reply)
+                effects += (Interrupt(reply.reply, "client"),)
+            effects += state.hand_over(reply.challenge, self.settings)
         turn = state.turn
         if turn is not None and turn.forced and not self.settings.held and (not turn.overlong or state.behind.heard):
             state.behind.submitted(at, self.settings)

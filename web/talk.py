@@ -142,9 +142,10 @@ class Talk:
                 self._sent = fact
             case ReplyCut():
                 self._cut = _Cut(fact.reply, {CancelResponse, ClearOutput})
-                if fact.why == "went on" and self._begun is not None:
-                    self._gone.append(self._begun.item)
-                self._begun = None
+                if self._begun is not None and self._begun.reply == fact.reply:
+                    if fact.why == "went on":
+                        self._gone.append(self._begun.item)
+                    self._begun = None
             case ItemGivenUp(item):
                 self._gone.append(item)
             case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
@@ -295,9 +296,14 @@ class Talk:
         if command.audio_end_ms > longest_ms:
             self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
             return
+        # Whoever cuts what is playing has stopped playing it.
+        trailing = conversation.reply_of(command.item_id)
         if self._sounds(command.item_id):
             self.realtime.truncating(command.item_id)
-            self.session.cancel()  # whoever cuts what is playing has stopped playing it
+            self.session.cancel()
+        elif trailing is not None and trailing in self.session.playing:
+            self.realtime.truncating(command.item_id)
+            self.session.stop_trailing(trailing)
         conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
@@ -323,13 +329,17 @@ class Talk:
             if self._cut is None or not self._cut.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
+        if command.reply is not None and command.reply != self.session.turns.replying:
+            self.session.stop_trailing(command.reply)
+            self._was_asked_for(command)
+            return
         if waits:
             self.realtime.request_dropped()
         self.session.cancel(request_too=True)
         self._was_asked_for(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
-        reply = self.session.turns.replying
+        reply = next(reversed(self.session.playing), None)
         if reply is None and self._cut is not None and self._cut.expects(command, None):
             reply = self._cut.reply
         self.session.cancel()
@@ -346,8 +356,7 @@ class Talk:
             self._gone.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
-        now = self.session.turns.replying
-        return now is not None and reply in {None, now}
+        return bool(self.session.playing) if reply is None else reply in self.session.playing
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:

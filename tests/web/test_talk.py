@@ -702,6 +702,25 @@ def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
 
 
+def test_in_manual_mode_a_commit_leaves_a_reply_that_is_done() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.sound(300, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five", "Fine."), ("and now",)))
+    assert stage.errors == []
+    assert stage.events("conversation.item.truncated") == []
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert [message.content for message in stage.model.asked[1]][1:] == ["count", "one two three four five", "and now"]
+
+
 # ---- text and items ----
 
 
@@ -801,7 +820,7 @@ def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
     assert [record.outcome for record in stage.records] == ["answered", "answered"]
 
 
-def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end() -> None:
+def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(tools=[LAMP_TOOL])
         await stage.types("lamp please")
@@ -816,9 +835,14 @@ def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end()
     stage = perform(scene, Stage((("Let me see to that.", LAMP), "It is on.")))
     assert [item["type"] for item in stage.done[0]["output"]] == ["message", "function_call"]
     begun_ms = stage.at_ms("response.created")
-    assert begun_ms[1] - begun_ms[0] == pytest.approx(1000, abs=60)
+    assert begun_ms[1] - begun_ms[0] < 200, "it does not wait for the end of the words"
     assert stage.sound_ms() == 1600
     assert stage.events("conversation.item.truncated") == []
+    assert [message.content for message in stage.model.asked[1] if message.role == "assistant"][0] == (
+        "Let me see to that."
+    )
+    ended_ms = [round(record.playout_start_ms or 0) for record in stage.records]
+    assert ended_ms[1] - ended_ms[0] == pytest.approx(1000, abs=60), "one is heard behind the other"
 
 
 def test_items_are_shown_deleted_and_missed() -> None:
@@ -1141,35 +1165,113 @@ def test_what_plays_is_dropped_on_demand() -> None:
     assert len(stage.events("conversation.item.truncated")) == 1
 
 
-def test_a_request_waits_until_the_last_reply_was_played_or_dropped() -> None:
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_response_created_right_after_response_done_does_not_wait_for_playback(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
         await stage.until("response.done")
+        done_ms.append(stage.now_ms)
         await stage.types("and now?")
-        await stage.send("response.create")
-        assert len(stage.events("response.created")) == 1
-        await stage.send("output_audio_buffer.clear")
-        assert len(stage.events("response.created")) == 2
+        await stage.send("response.create", response={"output_modalities": [modality]})
         await stage.until("response.done", 2)
+        done_ms.append(stage.now_ms)
+        await stage.until_idle()
+
+    done_ms: list[int] = []
+    stage = perform(scene, Stage(("one two three four five", "Fine.")))
+    assert stage.errors == []
+    assert done_ms[1] - done_ms[0] < 300
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert stage.events("conversation.item.truncated") == []
+    assert [message.content for message in stage.model.asked[1]][1:] == ["hello", "one two three four five", "and now?"]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts == ["one two three four five", "Fine."]
+    assert [record.outcome for record in stage.records] == ["answered", "answered"]
+
+
+async def follows(stage: Stage, modality: str = "audio") -> None:
+    """A second reply is made while the first one is still played."""
+    await stage.types("hello")
+    await stage.send("response.create")
+    await stage.until("response.done")
+    await stage.send("response.create", response={"output_modalities": [modality]})
+    await stage.until("response.done", 2)
+
+
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_speech_at_the_end_of_a_reply_that_another_follows_cuts_it(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.says_something()
+        await stage.until("response.done", 3)
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?"), ("wait",)))
+    assert stage.errors == []
+    cut = stage.events("conversation.item.truncated")[0]
+    assert cut["item_id"] == stage.done[0]["output"][0]["id"]
+    assert 100 < cut["audio_end_ms"] < 1000
+    heard = [message.content for message in stage.model.asked[2] if message.role == "assistant"]
+    assert heard[0].startswith("one")
+    assert "six" not in heard[0]
+    assert ("Fine." in heard) == (modality == "text"), "of sound that was behind it nothing was heard"
+
+
+@pytest.mark.parametrize("how", ["response.cancel", "output_audio_buffer.clear"])
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_stopping_stops_a_reply_that_another_follows(how: str, modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.send(how)
+        assert stage.session.idle
         await stage.send("response.create")
-        await stage.send("response.cancel")  # the reply that plays, and what waits for it
-        await asyncio.sleep(5)
+        await stage.until("response.done", 3)
 
-    stage = perform(scene)
-    assert len(stage.done) == 2
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?")))
+    assert stage.errors == []
+    cut = [event["item_id"] for event in stage.events("conversation.item.truncated")]
+    assert cut == [response["output"][0]["id"] for response in stage.done[: 1 + (modality == "audio")]]
 
 
-def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_truncating_a_reply_that_another_follows_leaves_the_other(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts == ["one two", "Fine."]
+
+
+def test_connection_lost_while_one_reply_follows_another_keeps_what_was_heard() -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage)
+        stage.talk.gone()
+        resumed(stage, ReplyId(2, 1), 0)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts[1] == "Fine."
+    assert [record.turn for record in stage.records] == [1, 2]
+
+
+def test_a_request_that_waits_for_speech_is_answered_with_what_is_said() -> None:
     """Else it came once more after that answer."""
 
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
         await stage.until("response.done")
+        await stage.sound(200, loud=True)
         await stage.types("and now?")
         await stage.send("response.create")
-        await stage.sound(100, loud=False)
         await stage.says_something()
         await stage.sound(6000, loud=False)
 
