@@ -838,7 +838,7 @@ def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them
     assert begun_ms[1] - begun_ms[0] < 200, "it does not wait for the end of the words"
     assert stage.sound_ms() == 1600
     assert stage.events("conversation.item.truncated") == []
-    assert [message.content for message in stage.model.asked[1] if message.role == "assistant"][0] == (
+    assert next(message.content for message in stage.model.asked[1] if message.role == "assistant") == (
         "Let me see to that."
     )
     ended_ms = [round(record.playout_start_ms or 0) for record in stage.records]

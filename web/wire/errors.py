@@ -41,9 +41,9 @@ Refusal = Literal[
     "response_cancel_not_active",
     "unsupported_content_type",
 ]
-"""Why the core does not do what a well-formed command asks. It is the error's code, but for those in `_CODES`."""
+"""Why the core does not do what a well-formed command asks. It is the error's code, but for those in `CODES`."""
 
-_CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
+CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
 
 # Codes and the beginnings of messages are those of OpenAI's own service: clients compare them (LiveKit ignores errors
 # that begin with "Cancellation failed", Pipecat stays connected only after item_retrieve_invalid_item_id). A remedy may
@@ -89,7 +89,7 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
 def refused(refusal: Refusal, event_id: str | None, about: Mapping[str, object]) -> ProtocolError:
     """The error that tells a client of a refusal; `about`: the ids and amounts that its message names."""
     message, param = _REFUSALS[refusal]
-    return ProtocolError(_CODES.get(refusal, refusal), message.format_map(_Known(about)), param, event_id)
+    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_Known(about)), param, event_id)
 
 
 class _Known(dict[str, object]):
