@@ -39,6 +39,7 @@ from llm.chat import NO_LIMIT, ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.pace import Pace
+from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
     CancelResponse,
@@ -70,27 +71,6 @@ back for long between two pieces would be taken for silence (`MicrophoneLine`: 1
 
 
 @dataclass(slots=True)
-class _Cut:
-    """The last reply, stopped before its end. A client that has not heard of that yet sends commands to stop it.
-
-    Attributes:
-        harmless: Commands that are still to be expected, and are no errors.
-        latest: No other reply has begun since: a command that names no response means this one.
-    """
-
-    reply: ReplyId
-    harmless: set[type[Command]]
-    latest: bool = True
-
-    def expects(self, command: CancelResponse | ClearOutput, reply: ReplyId | None) -> bool:
-        """Whether this command comes too late; asked once for each kind of command."""
-        expected = type(command) in self.harmless and (reply == self.reply or (reply is None and self.latest))
-        if expected:
-            self.harmless.discard(type(command))
-        return expected
-
-
-@dataclass(slots=True)
 class Talk:
     """Does what a client asks and tells it what happens. Lives on the event loop.
 
@@ -116,7 +96,7 @@ class Talk:
     _placed: list[PlacedWord] = field(default_factory=list)
     _sent: ReplySent | None = None  # it is only played
     _appended_ms: float = 0.0
-    _cut: "_Cut | None" = None
+    _stopped: StoppedReply | None = None
     _gone: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_GONE))
 
     def __post_init__(self) -> None:
@@ -130,8 +110,8 @@ class Talk:
         match fact:
             case ReplyBegun():
                 self._begun, self._said, self._placed, self._sent = fact, "", [], None
-                if self._cut is not None:
-                    self._cut.latest = self._cut.reply == fact.reply
+                if self._stopped is not None:
+                    self._stopped.latest = self._stopped.reply == fact.reply
             case UnitSpoken() if self._begun is not None:
                 joint = " " if self._said and self._begun.spoken else ""
                 self._said += joint + fact.text
@@ -141,7 +121,7 @@ class Talk:
             case ReplySent():
                 self._sent = fact
             case ReplyCut():
-                self._cut = _Cut(fact.reply, {CancelResponse, ClearOutput})
+                self._stopped = StoppedReply(fact.reply, {CancelResponse, ClearOutput})
                 if self._begun is not None and self._begun.reply == fact.reply:
                     if fact.why == "went on":
                         self._gone.append(self._begun.item)
@@ -326,7 +306,7 @@ class Talk:
     def _cancel(self, command: CancelResponse) -> None:
         waits = self.session.request_waits
         if not self._replying(command.reply) and not (waits and command.reply is None):
-            if self._cut is None or not self._cut.expects(command, command.reply):
+            if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
         if command.reply is not None and command.reply != self.session.turns.replying:
@@ -340,16 +320,16 @@ class Talk:
 
     def _clear_output(self, command: ClearOutput) -> None:
         reply = next(reversed(self.session.playing), None)
-        if reply is None and self._cut is not None and self._cut.expects(command, None):
-            reply = self._cut.reply
+        if reply is None and self._stopped is not None and self._stopped.expects(command, None):
+            reply = self._stopped.reply
         self.session.cancel()
         self.realtime.output_cleared(command, reply)
         self._was_asked_for(command)
 
     def _was_asked_for(self, command: CancelResponse | ClearOutput) -> None:
         """The client's own command has stopped the reply: a second one of its kind is an error."""
-        if self._cut is not None:
-            self._cut.harmless.discard(type(command))
+        if self._stopped is not None:
+            self._stopped.harmless.discard(type(command))
 
     def _forget_gone(self, item: ItemId) -> None:
         if item in self._gone:

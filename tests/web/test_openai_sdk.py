@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,11 +13,23 @@ import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 from openai import AsyncOpenAI, NotFoundError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from served import WHAT_TIME, Pace, Served, eventually, in_real_time, real_engines, recording, served
+from served import (
+    WHAT_TIME,
+    Pace,
+    ScriptedWorkshop,
+    Served,
+    eventually,
+    in_real_time,
+    real_engines,
+    recording,
+    served,
+    settings_for,
+)
 
 from audio import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
+from llm.chat import NO_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, and perhaps once more
 
@@ -231,11 +242,8 @@ def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
 
 def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with (
-            serving(answer("Hello, how may I help?")) as llm,
-            served(real_engines(folder, llm.url)) as server,
-            talking(server, pace) as person,
-        ):
+        workshop = ScriptedWorkshop(settings_for(folder), {}, answers=("Hello, how may I help?",))
+        async with served(workshop) as server, talking(server, pace) as person:
             assert person.told("session.created")[0].session.max_output_tokens == "inf"
             detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
@@ -257,14 +265,14 @@ def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Pat
             assert [tool.name for tool in session.tools] == ["set_lamp"]
             assert session.audio.input.turn_detection.type == "server_vad"
 
-            # Nobody has said anything; the model is asked in a way that every service accepts, and for no limit.
+            # Nobody has said anything; the model is asked all the same, and for no limit.
             await person.connection.response.create()
             done = (await person.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
             assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
-            asked = json.loads(llm.posts[0].body)
-            assert [message["role"] for message in asked["messages"]] == ["system", "user"]
-            assert "max_tokens" not in asked
+            (model,) = workshop.models
+            assert [message.content for message in model.asked[0]] == ["Greet the user first."]
+            assert model.options[0].max_tokens == NO_LIMIT
 
             # What is asked for right behind it does not wait, and what is cancelled has its usage, too.
             await person.connection.response.create(response={"output_modalities": ["audio"]})
@@ -281,7 +289,8 @@ def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Pat
 
 def test_commit_of_a_tone_in_manual_mode_is_an_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with served(real_engines(folder)) as server, talking(server, pace) as person:
+        workshop = ScriptedWorkshop(settings_for(folder), {}, says=("",))
+        async with served(workshop) as server, talking(server, pace) as person:
             audio: Any = {"input": {"turn_detection": None}}
             await person.connection.session.update(session={"type": "realtime", "audio": audio})
             await person.until("session.updated")
@@ -302,7 +311,7 @@ def test_commit_of_a_tone_in_manual_mode_is_an_empty_transcript(tmp_path: Path) 
 def test_other_parts_of_the_api_answer_in_its_own_errors(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(real_engines(tmp_path)) as server,
+            served(ScriptedWorkshop(settings_for(tmp_path), {})) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
         ):
             asked: list[Any] = [
