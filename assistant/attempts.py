@@ -7,6 +7,7 @@ prepare ─▶ task of the reply, held at its gate ─▶ commit: the gate opens
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from assistant.conversation import Conversation
 from assistant.engines import Engines, SessionSettings, Wishes
@@ -37,6 +38,11 @@ from llm.chat import Message
 
 REAP_TIMEOUT_S = 2.0
 
+MOST_TRAILING = 4
+"""Replies that are played while another one is made; a fifth waits. All of them together were sent ahead."""
+
+ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
+
 ECHOES_S = 3.0
 """A word may come back from a room for so long: a voice of 2 s, the 160 ms behind it, and a loudspeaker's latency."""
 
@@ -59,6 +65,7 @@ class _Attempt:
     speech_end: Samples | None = None
     take_back: Callable[[], None] = lambda: None
     unheard: bool = False
+    sent: bool = False
 
 
 @dataclass(slots=True)
@@ -73,6 +80,7 @@ class Attempts:
         trouble: Told what goes wrong, in one sentence that holds no words.
         said: Told what of a reply was heard, when it is over.
         last_reply: As it was written.
+        trailing: Replies that were sent whole and are still played, though another one has the floor, in order.
     """
 
     engines: Engines
@@ -87,6 +95,7 @@ class Attempts:
     trouble: Callable[[str], None]
     said: Callable[[str], None]
     last_reply: str = ""
+    trailing: tuple[ReplyId, ...] = ()
     _rest: tuple[ReplyId | None, str | None] = None, ""  # what nobody heard of the last one that was cut
     _tail: tuple[str, float] = "", 0.0  # of the last one that ended, and when
     _resumed: ReplyId | None = None  # no reply of its own, but the rest of the last one
@@ -126,10 +135,15 @@ class Attempts:
         """The turn's words enter the history, unanswered."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
-        said = self._said(effect.text, effect.added) or self.conversation.said(self._item(), "")
-        end_ms = ms_of_samples(effect.speech_end)
-        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False))
+        said = self._said(effect.text, effect.added)
+        lost, end_ms = said is None, ms_of_samples(effect.speech_end)
+        said = said or self.wordless()
+        self.show(TurnTaken(effect.turn, effect.text, effect.rough, said, end_ms, "spoken", answered=False, lost=lost))
         self.recorder.taken_down(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
+
+    def wordless(self) -> Said:
+        """A turn without words enters the history: the client ended it, or its words are lost."""
+        return self.conversation.said(self._item(), "")
 
     def _said(self, text: str, added: str) -> Said | None:
         if not added:
@@ -207,6 +221,8 @@ class Attempts:
             self.show(Trouble(f"not spoken: {' '.join(reply.unspoken)}", private=True))
         for call in reply.calls:
             self.show(FunctionCalled(reply.id, self.conversation.called(call)))
+        if (attempt := self._attempts.get(reply.id)) is not None:
+            attempt.sent = True
         self.show(_sent(reply))
         self.speaker.end(reply.id)
         if reply.script.samples == 0:
@@ -229,10 +245,12 @@ class Attempts:
         speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
         self.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._said(effect.text, effect.added)
-        if said is None and attempt.unheard:  # somebody did speak: their turn is there, without its words
-            said = self.conversation.said(self._item(), "")
+        lost = said is None and (attempt.unheard or (effect.submitted and effect.origin == "requested"))
+        if said is None and (attempt.unheard or effect.submitted):
+            said = self.wordless()
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
-        self.show(TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin))
+        taken = TurnTaken(effect.reply.turn, effect.text, effect.rough, said, end_ms, effect.origin, lost=lost)
+        self.show(taken)
         item = self.conversation.answering(effect.reply, reply.script)
         self.show(ReplyBegun(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
@@ -318,6 +336,33 @@ class Attempts:
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
 
+    # ---- replies behind one another ----
+
+    def let_trail(self, reply_id: ReplyId | None) -> bool:
+        """Another reply is to follow this one, which is played to its end. False where it was not sent whole.
+
+        It is remembered whole from now on, and less only if its end is cut.
+        """
+        attempt = None if reply_id is None else self._attempts.get(reply_id)
+        if reply_id is None or attempt is None or attempt.reply is None or not attempt.sent:
+            return False
+        if len(self.trailing) >= MOST_TRAILING:
+            return False
+        self.trailing = (*self.trailing, reply_id)
+        self.conversation.heard(reply_id, attempt.reply.script.samples, complete=True)
+        return True
+
+    def cut_trailing(self, why: ReplyCutReason, only: ReplyId | None = None) -> None:
+        """What is played of replies before the one that has the floor ends here, too; `only`: of one of them."""
+        for reply_id in self.trailing:
+            if only not in {None, reply_id}:
+                continue
+            reply = self._end(reply_id)
+            if reply is not None:
+                heard = self._heard(reply, complete=False)
+                self.show(ReplyCut(reply_id, heard, ms_of_reply_samples(reply.played), why, *_tokens(reply)))
+                self._finish(reply, "interrupted", heard)
+
     # ---- interruption ----
 
     def drop(self, effect: Drop) -> None:
@@ -336,7 +381,7 @@ class Attempts:
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
             self._failed(reply.id, reply.error)
         heard = self._heard(reply, complete=False)
-        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why))
+        self.show(ReplyCut(reply.id, heard, ms_of_reply_samples(reply.played), effect.why, *_tokens(reply)))
         self._finish(reply, "stuck" if effect.why == "stuck" else "interrupted", heard)
 
     def retract(self, effect: Retract) -> bool:
@@ -349,11 +394,13 @@ class Attempts:
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
-        self.show(ReplyCut(effect.reply, "", played_ms, "went on"))
+        tokens = (None, None, None) if reply is None else _tokens(reply)
+        self.show(ReplyCut(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
         """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""
+        self.trailing = tuple(one for one in self.trailing if one != reply_id)
         attempt = self._attempts.pop(reply_id, None)
         if attempt is None:
             return None
@@ -399,12 +446,18 @@ class Attempts:
 def _sent(reply: Reply) -> ReplySent:
     finished = reply.finished
     if reply.filtered:
-        return ReplySent(reply.id, reply.script.text, None, "content_filter", None, None)
+        return ReplySent(reply.id, reply.script.text, None, "content_filter", *_tokens(reply))
+    reason = None if finished is None else finished.reason
+    incomplete = reason if reason in {"length", "content_filter"} else None
+    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *_tokens(reply))
+
+
+def _tokens(reply: Reply) -> tuple[int | None, int | None, int | None]:
+    """Of the prompt, of the answer and cached, as the service counts; None where it has not told."""
+    finished = reply.finished
     if finished is None:
-        return ReplySent(reply.id, reply.script.text, reply.error, None, None, None)
-    incomplete = finished.reason if finished.reason in {"length", "content_filter"} else None
-    tokens = finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
-    return ReplySent(reply.id, reply.script.text, reply.error, incomplete, *tokens)
+        return None, None, None
+    return finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
 
 
 def _now_s() -> float:

@@ -87,6 +87,10 @@ class Conversation:
         """The item of this id, if it is remembered."""
         return next((one for one in self._items if one.id == item), None)
 
+    def reply_of(self, item: ItemId) -> ReplyId | None:
+        """The reply whose words this item is, if it is one."""
+        return next((reply for reply, known in self._replies.items() if known == item), None)
+
     # ---- what the model sees ----
 
     def messages(

@@ -7,7 +7,7 @@ or `ReplyCut`, and a reply's sound goes to the speaker, not through here.
 from dataclasses import dataclass
 from typing import Literal
 
-from assistant.items import Called, Item, ItemId
+from assistant.items import Called, Item, ItemId, Said
 from assistant.trace.record import TurnRecord
 from assistant.turn_events import AbandonReason, Origin, ReplyId
 
@@ -39,11 +39,13 @@ class NothingHeard:
 
     Attributes:
         at_ms: Where it ended on the microphone's line.
+        item: What entered the history all the same, because the client ended the turn; it has no words.
     """
 
     turn: int
     at_ms: float
     why: AbandonReason
+    item: Said | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class TurnTaken:
         item: What entered the history with it; None where nothing did (a greeting, a person who went on without words).
         speech_end_ms: On the microphone's line; None where nobody spoke.
         answered: The assistant has the floor: `ReplyBegun` follows. False where the client wants to decide that.
+        lost: The recognizer failed: there may have been words.
     """
 
     turn: int
@@ -64,6 +67,7 @@ class TurnTaken:
     speech_end_ms: float | None
     origin: Origin
     answered: bool = True
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +148,16 @@ class ReplyCut:
     Attributes:
         heard: What of it was heard and is remembered.
         heard_ms: How much of its sound was played.
+        prompt_tokens: As of `ReplySent`, where the service had told before the cut; so are the others.
     """
 
     reply: ReplyId
     heard: str
     heard_ms: float
     why: Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class FloorState:
         beginning: Of what is said next, perhaps: used as well, but not answered.
         announcements: Waiting until nobody speaks.
         goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
+        answer_behind: A turn was taken down while a reply played, and is to be answered when that is over.
     """
 
     approach: Approach | None = None
@@ -87,6 +88,7 @@ class FloorState:
     beginning: Beginning | None = None
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
     goes_on: tuple[ReplyId, Samples] | None = None
+    answer_behind: bool = False
     _turns_so_far: int = 0
 
     @property
@@ -252,7 +254,9 @@ class FloorState:
             look=turn.look,
             held=turn.look.holds,
         )
-        commit = Commit(attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough)
+        commit = Commit(
+            attempt.reply, attempt.text, attempt.added, turn.speech_end, attempt.rough, submitted=turn.submitted
+        )
         return (commit, *((Hold(attempt.reply),) if turn.look.holds else ()), closed)
 
     def give_up(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
@@ -268,7 +272,7 @@ class FloorState:
         self.reply = FloorReply(
             answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True, again=True
         )
-        commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested")
+        commit = Commit(answer, text, "", None, turn.earlier_rough, origin="requested", submitted=turn.submitted)
         return (*dropped, DiscardSegment(turn.segment, turn.number), Prepare(answer, text), commit)
 
     def abandon(self, turn: OpenTurn, at: Samples, why: AbandonReason) -> Effects:
@@ -300,6 +304,7 @@ class FloorState:
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
             turn.cut = reply.reply
         turn.surest = max(turn.surest, challenge.surest)
+        turn.owed, self.answer_behind = turn.owed or self.answer_behind, False
         turn.answered = settings.answers or turn.owed
         started = Started(turn.number, challenge.onset)
         # Who interrupts is told of before the reply that ends of it; a turn that goes on, behind what was taken back.
@@ -308,15 +313,21 @@ class FloorState:
     def hand_over(self, challenge: Challenge, settings: TurnSettings) -> Effects:
         """The reply is over; whoever spoke into it has the floor."""
         self.reply = None
+        owed, self.answer_behind = self.answer_behind, False
         number, aside = challenge.turn, challenge.aside
         if aside is not None:
             self.turn, aside.speech_end, aside.cut = aside, challenge.speech_end, self._held_up()
             aside.surest = challenge.surest
-            return ()
+            if not challenge.kept:
+                return ()
+            aside.owed, aside.answered = owed, owed or settings.answers
+            ready = aside.attempt is not None and aside.attempt.ready and aside.answered
+            return (prepared(aside.attempt),) if ready and aside.attempt is not None else ()
         turn = self._open(
             number or self.next_turn(), challenge.segment, challenge.onset, challenge.speech_end, settings
         )
         turn.surest = challenge.surest
+        turn.owed, turn.answered = owed, owed or turn.answered
         return (Started(self._turns_so_far, challenge.onset),) if number is None else ()
 
     def keep(self, challenge: Challenge) -> Effects:
@@ -329,13 +340,41 @@ class FloorState:
         aside = challenge.aside
         started: Effects = ()
         if aside is None:
-            number = challenge.turn = self.next_turn()
+            number = challenge.turn
+            if number is None:
+                number = challenge.turn = self.next_turn()
+                started = (Started(number, challenge.onset),)
             aside = challenge.aside = OpenTurn(number, challenge.segment, challenge.onset, challenge.speech_end)
-            aside.answered, started = settings.answers, (Started(number, challenge.onset),)
+            # What may not interrupt is only taken down: no answer to it is begun beside this reply.
+            aside.answered = settings.answers and not challenge.kept
         return (*started, aside.begin_attempt(at, challenge.speech_end, settings))
+
+    def taken_beside(
+        self, reply: FloorReply, challenge: Challenge, told: Transcribed | NotTranscribed, settings: TurnSettings
+    ) -> Effects:
+        """Their words have come while the reply goes on: they are told now, and answered when it is over.
+
+        Words that are lost are left to the turn that begins then.
+        """
+        aside = challenge.aside
+        if aside is None:
+            return ()
+        aside.surest = challenge.surest
+        effects = aside.told(told, doubted=settings.answers)
+        attempt = aside.attempt
+        if effects is None or attempt is None or attempt.unheard:
+            return effects or ()
+        if not attempt.text:
+            return (*effects, *self.forgive(reply, challenge.speech_end, told.at, attempt.void or "no words"))
+        self.used(challenge.speech_end)
+        self.answer_behind = self.answer_behind or settings.answers
+        words = TakeDown(aside.number, attempt.text, attempt.added, challenge.speech_end, attempt.rough)
+        return (*effects, *reply.dismissed(), words, CloseSegment(aside.segment, aside.number))
 
     def answered_aside(self, reply: FloorReply, told: Transcribed | NotTranscribed, settings: TurnSettings) -> Effects:
         """Their words have come: who was addressed has the floor."""
+        if reply.challenge is not None and reply.challenge.kept:
+            return self.taken_beside(reply, reply.challenge, told, settings)
         aside = None if reply.challenge is None else reply.challenge.aside
         effects = None if aside is None else aside.told(told)
         if aside is None or aside.attempt is None or reply.challenge is None or effects is None:
@@ -408,6 +447,9 @@ class FloorState:
             return self.recite(event.at, event.origin, event.text) if self.floor is Floor.IDLE else ()
         turn, reply = self.turn, self.reply
         self.goes_on = None
+        if event.behind and reply is not None and reply.challenge is None:
+            self.reply = None
+            return self.request(event.at, audible=True)
         if turn is not None and turn.endpoint is not None and event.origin == "requested":
             return () if self.behind.asked() else self.answer_after_all(turn, event.at)
         if turn is not None and (turn.endpoint is not None or turn.owed) and event.origin == "repeated":
@@ -450,9 +492,16 @@ class FloorState:
             self.reply.resumed = origin == "resumed"
         return (Prepare(answer, text, recited=True), Commit(answer, "", "", None, origin=origin))
 
-    def request(self, at: Samples) -> Effects:
-        """Answer the history as it stands."""
+    def answer_now(self, at: Samples) -> Effects:
+        """The reply is over: what was taken down beside it is answered."""
+        return self.request(at) if self.answer_behind else ()
+
+    def request(self, at: Samples, *, audible: bool = False) -> Effects:
+        """Answer the history as it stands; `audible`: the reply before it is still heard."""
+        self.answer_behind = False
         answer = self._unspoken(at, requested=True)
+        if self.reply is not None and audible:
+            self.reply.audible_at = at
         return (Prepare(answer, ""), Commit(answer, "", "", None, origin="requested"))
 
     def _unspoken(self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False) -> ReplyId:

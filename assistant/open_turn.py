@@ -86,6 +86,7 @@ class OpenTurn:
         recheck: Its words asked for again.
         forced: Ended by its length or the client: the voice that still goes on does not reopen it.
         overlong: Ended by its length in the midst of voice.
+        submitted: Ended by the client.
         wait_ms: For the silence at hand, as it was judged last.
         owed: An answer is due even if nothing more was said.
         surest: How probably the detector heard a voice where it was surest of one.
@@ -106,6 +107,7 @@ class OpenTurn:
     endpoint: Samples | None = None
     forced: bool = False
     overlong: bool = False
+    submitted: bool = False
     wait_ms: float | None = None
     owed: bool = False
     cut: ReplyId | None = None
@@ -254,7 +256,8 @@ class OpenTurn:
     def nothing(self, at: Samples, why: AbandonReason) -> Effects:
         """It ends without an answer."""
         dropped = self.drop_attempts(why)
-        return (*dropped, DiscardSegment(self.segment, self.number), NothingSaid(self.number, at, self.speech_end, why))
+        nothing = NothingSaid(self.number, at, self.speech_end, why, self.submitted)
+        return (*dropped, DiscardSegment(self.segment, self.number), nothing)
 
 
 def certainty(voicing: Voicing) -> float:

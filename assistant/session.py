@@ -159,17 +159,28 @@ class Session:
     @property
     def idle(self) -> bool:
         """Nobody speaks and nothing is being answered."""
-        return self.turns.floor is Floor.IDLE and not self.turns.goes_on
+        return self.turns.floor is Floor.IDLE and not self.turns.goes_on and not self._attempts.trailing
+
+    @property
+    def playing(self) -> tuple[ReplyId, ...]:
+        """The replies that are being made or played, in order."""
+        replying = self.turns.replying
+        return (*self._attempts.trailing, *(() if replying is None else (replying,)))
 
     # ---- what a client wants ----
 
     def request(self, this_once: Wishes | None = None, *, after_reply: bool = False) -> None:
         """Answer the history as it stands, or what is being transcribed right now.
 
-        A reply that is still playing is cut; with `after_reply` its end is waited for. Where the person speaks up
-        first, the answer to that is the answer.
+        A reply that is still playing is cut. With `after_reply` its end is waited for, or, where all of it was sent and
+        nobody speaks into it, the answer is made at once and played behind it. Where the person speaks up first, the
+        answer to that is the answer.
         """
         self._this_once = this_once
+        if after_reply and not self.turns.challenged and self._attempts.let_trail(self.turns.replying):
+            self._waiting_request = False
+            self._tell(Asked(self._at, "requested", behind=True))
+            return
         # Who speaks is heard out, but where only the client knows when they have finished.
         taken = {Floor.REPLY, Floor.ENDED} if self.turns.settings.manual else {Floor.REPLY, Floor.ENDED, Floor.USER}
         self._waiting_request = after_reply and self.turns.floor in taken and not self.turns.unasked
@@ -177,8 +188,9 @@ class Session:
             self._tell(Asked(self._at, "requested"))
 
     def submit(self) -> None:
-        """What was said is a turn; silence need not say so."""
-        self._tell(Submitted(self._at))
+        """What was said is a turn; silence need not say so. A reply that was sent is played to its end."""
+        manual = self.turns.settings.manual and self.turns.challenged
+        self._tell(Submitted(self._at, behind=manual and self._attempts.let_trail(self.turns.replying)))
 
     def clear(self) -> None:
         """What is being said is to be forgotten."""
@@ -189,6 +201,11 @@ class Session:
         if request_too:
             self._waiting_request, self._this_once = False, None
         self._tell(Cancelled(self._at, request_too))
+        self._attempts.cut_trailing("client")
+
+    def stop_trailing(self, reply: ReplyId) -> None:
+        """Stop a reply that is played before the one that has the floor."""
+        self._attempts.cut_trailing("client", reply)
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """The client has measured when the reply was audible: so long after the speech ended, on its own clock.
@@ -300,6 +317,8 @@ class Session:
             case OpenSegment():
                 self._listening.open(effect)
             case Started():
+                if self.turns.settings.interruptible and not self.turns.settings.manual:
+                    self._attempts.cut_trailing("voice")
                 self.recorder.started(effect.turn, self._clocked(effect.onset))
                 self.show(SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._attempts.spoken()))
             case Transcribe():
@@ -319,9 +338,11 @@ class Session:
             case Drop():
                 self._attempts.drop(effect)
             case Retract():
+                self._attempts.cut_trailing("voice")
                 if self._attempts.retract(effect):
                     self._listening.went_on()
             case Interrupt():
+                self._attempts.cut_trailing(effect.why)
                 self._attempts.interrupt(effect)
                 if effect.went_on:
                     self._listening.went_on()
@@ -346,7 +367,9 @@ class Session:
         if effect.why == "called":
             self.attention.called(self._at)
         self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
-        self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why))
+        kept = effect.submitted and self.turns.settings.by_client
+        item = self._attempts.wordless() if kept else None
+        self.show(NothingHeard(effect.turn, ms_of_samples(effect.speech_end), effect.why, item))
 
     def _go_on(self, reply_id: ReplyId) -> None:
         rest = self._attempts.rest_of(reply_id)

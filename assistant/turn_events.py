@@ -117,18 +117,25 @@ class Asked:
 
     Attributes:
         text: What to say; "" for a request.
+        behind: Nothing more of the reply under way is to be made or sent: it is played to its end, before this one.
     """
 
     at: Samples
     origin: Literal["greeting", "announcement", "requested", "repeated", "resumed"]
     text: str = ""
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The client says that the turn is over."""
+    """The client says that the turn is over.
+
+    Attributes:
+        behind: As of `Asked`: the reply that plays is not cut by it.
+    """
 
     at: Samples
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +246,7 @@ class Commit:
         added: Those that are not in the history yet.
         speech_end: None where nobody spoke.
         rough: The recognizer itself says that the words are a guess.
+        submitted: The client ended the turn: it is in the history even if it has no words.
     """
 
     reply: ReplyId
@@ -247,6 +255,7 @@ class Commit:
     speech_end: Samples | None
     rough: bool = False
     origin: Origin = "spoken"
+    submitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,12 +343,17 @@ class Unduck:
 
 @dataclass(frozen=True, slots=True)
 class NothingSaid:
-    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted."""
+    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted.
+
+    Attributes:
+        submitted: The client ended the turn: it is in the history even without words.
+    """
 
     turn: int
     at: Samples
     speech_end: Samples
     why: AbandonReason
+    submitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,11 @@ class Turns:
         return None if self._state.reply is None else self._state.reply.reply
 
     @property
+    def challenged(self) -> bool:
+        """Somebody may be speaking into the reply that has the floor."""
+        return self._state.reply is not None and self._state.reply.challenge is not None
+
+    @property
     def unasked(self) -> bool:
         """A turn is over whose words are still to come, and nobody has asked for an answer to it yet."""
         turn = self._state.turn
@@ -99,6 +104,8 @@ class Turns:
         """Nobody speaks or has just spoken, and nothing is to be said: the next silent frame decides nothing."""
         state = self._state
         if state.turn is not None or state.announcements or state.goes_on is not None:
+            return False
+        if state.answer_behind and state.reply is None:
             return False
         if state.approach is not None or state.behind.waiting:
             return False
@@ -145,7 +152,7 @@ class Turns:
             case Asked():
                 return self._state.asked(event)
             case Submitted():
-                return self._submitted(event.at)
+                return self._submitted(event.at, behind=event.behind)
             case Pressed():
                 return self._pressed(event.at)
             case Cleared():
@@ -194,6 +201,8 @@ class Turns:
         held = self._pressed_at is not None and at - self._pressed_at < samples_of_s(self.settings.max_turn_s)
         if held:
             return ()
+        if self._state.answer_behind:
+            return self._state.answer_now(at)
         if not waiting:
             return self._state.go_on(at)
         announcement = waiting.popleft()
@@ -261,7 +270,8 @@ class Turns:
         said = state.waited(self.settings)
         # All of them in one frame: what is said in it belongs behind what waits.
         while said is not None and said.voice is None:
-            effects += (NothingSaid(state.next_turn(), at, said.speech_end, "no words"),)
+            ended = said.submitted_at is not None
+            effects += (NothingSaid(state.next_turn(), at, said.speech_end, "no words", ended),)
             said = state.waited(self.settings)
         if said is None or said.voice is None:
             return effects
@@ -279,6 +289,7 @@ class Turns:
             return effects
         turn.speech_end = said.speech_end
         turn.vouched_for()
+        turn.submitted = True
         state.cut_here(said.submitted_at, self.settings)
         effects += self._end_turn(turn, at)
         return effects + (state.answer_after_all(turn, at) if said.owed else ())
@@ -367,7 +378,7 @@ class Turns:
         return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
 
     def _asked_aside(self, challenge: Challenge, at: Samples, voicing: Voicing) -> Effects:
-        """Only who is addressed interrupts it: behind a silence that would end a turn the words are asked for."""
+        """The reply goes on: behind a silence that would end a turn the words are asked for."""
         if voicing.speaking:
             return () if challenge.aside is None else challenge.aside.drop_attempts("went on")
         asked = challenge.aside is not None and challenge.aside.attempt is not None
@@ -380,7 +391,9 @@ class Turns:
         anew = voicing.speaking and voicing.edge >= self._state.used_until
         if not anew or not self._interruptible:
             challenge.sure_ms = 0.0
-            return (*reply.hushed(), *self._watch_reply(reply, at))
+            told = self._by_silence and self.settings.by_client and not self._interruptible
+            asked = self._asked_aside(challenge, at, voicing) if told else ()
+            return (*reply.hushed(), *asked, *self._watch_reply(reply, at))
         sure = challenge.is_sure(voicing, self.settings)
         if sure or not reply.audible:
             return self._state.take(reply, challenge, at, self.settings)
@@ -418,7 +431,7 @@ class Turns:
         self._state.failed(reply)
         challenge = reply.challenge
         if challenge is None:
-            return ()
+            return self._state.answer_now(event.at)
         undecided = challenge.turn is None and challenge.aside is None and not challenge.kept
         if challenge.hushed and undecided and self._interruptible:
             self._state.approach = challenge.receding()
@@ -427,13 +440,15 @@ class Turns:
 
     # ---- what the client decides ----
 
-    def _submitted(self, at: Samples) -> Effects:
+    def _submitted(self, at: Samples, *, behind: bool = False) -> Effects:
         # What waits behind a turn that was given up in this very frame is what is submitted.
         effects = self._waited(at) if self._state.behind.waiting else ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.challenge is not None:
-            state.announce_again(reply)
-            effects += (Interrupt(reply.reply, "client"), *state.hand_over(reply.challenge, self.settings))
+            if not behind:
+                state.announce_again(reply)
+                effects += (Interrupt(reply.reply, "client"),)
+            effects += state.hand_over(reply.challenge, self.settings)
         turn = state.turn
         if turn is not None and turn.forced and not self.settings.held and (not turn.overlong or state.behind.heard):
             state.behind.submitted(at, self.settings)
@@ -443,8 +458,10 @@ class Turns:
         if turn is None and self.settings.held:
             return ()
         if turn is None:
-            return (NothingSaid(state.next_turn(), at, at, "no words"),)  # nobody was heard in what is submitted
+            # Nobody was heard in what is submitted.
+            return (NothingSaid(state.next_turn(), at, at, "no words", submitted=True),)
         turn.vouched_for()
+        turn.submitted = True
         if turn.endpoint is None:
             effects += self._end_turn(turn, at)
         turn.forced = True

@@ -70,6 +70,10 @@ class Function:
     parameters: str
 
 
+NO_LIMIT = 0
+"""In place of a number of tokens: no limit is asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
     """What one request asks for besides an answer.
@@ -77,7 +81,8 @@ class ChatOptions:
     Attributes:
         functions: Those the model may call.
         choice: "auto", "none", "required", or the name of the function that it must call.
-        max_tokens: Longest answer; None: the endpoint's own setting.
+        max_tokens: Longest answer; None: the endpoint's own setting; NO_LIMIT: as long as the service allows. One that
+            has to be told a number (TGI, Triton) is told the endpoint's own setting.
         traceparent: W3C trace context of the turn, told to the service; "": none.
     """
 

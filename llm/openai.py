@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Unpack
 
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
@@ -123,7 +123,7 @@ class OpenAIChat:
 
     def _fields(self, messages: Sequence[Message], options: ChatOptions) -> JsonObject:
         fields: JsonObject = {"model": self._model, "messages": messages_json(messages, self.name), "stream": True}
-        if self._max_tokens is not None:
+        if self._max_tokens is not None and options.max_tokens != NO_LIMIT:
             fields[self._limit] = self._max_tokens
         fields |= {**self._fixed, **options_json(options, limit=self._limit)}
         return {field: value for field, value in fields.items() if field not in self._left_out}

@@ -33,7 +33,7 @@ def message_json(message: Message, endpoint: str = "") -> JsonObject:
 def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObject:
     """What goes beside `messages`; nothing for a plain request. `limit`: what the longest answer is called."""
     request: JsonObject = {}
-    if options.max_tokens is not None:
+    if options.max_tokens:
         request[limit] = options.max_tokens
     if options.functions:
         request["tools"] = [_function_json(function) for function in options.functions]

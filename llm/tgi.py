@@ -107,7 +107,7 @@ class TgiChat:
             "details": True,
             "return_full_text": False,
         }
-        if options.max_tokens is not None:
+        if options.max_tokens:
             parameters["max_new_tokens"] = options.max_tokens
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         fields = {"inputs": prompt, "parameters": parameters}

@@ -1,7 +1,7 @@
 """Messages for services whose templates want user and assistant to take turns. Pure.
 
-Ours may begin with a greeting, or have two messages of one speaker in a row: a timer that rang, a question whose answer
-never came.
+Ours may begin with a greeting, have two messages of one speaker in a row (a timer that rang, a question whose answer
+never came), or ask the assistant to speak without the user having said anything new.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ JOINT = "\n\n"
 """Between messages that become one."""
 
 OPENING = "…"
-"""What the user is taken to have said before the assistant spoke first."""
+"""What the user is taken to have said before the assistant spoke first, or speaks again without being asked."""
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
@@ -26,11 +26,18 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 
 
 def in_turns(messages: Sequence[Message]) -> list[Message]:
-    """Joined, and the user's first. What is added at the end of `messages` changes nothing before their last."""
+    """Joined; the first and the last of those that are not the system's is the user's, or what a tool returned.
+
+    Several services refuse any other request. What is added at the end of `messages` changes nothing before their last,
+    except that an OPENING at the end makes way for it.
+    """
     turns = joined(messages)
     first = next((at for at, message in enumerate(turns) if message.role != "system"), None)
     if first is not None and turns[first].role == "assistant":
         turns.insert(first, Message("user", OPENING))
+    last = next((message for message in reversed(turns) if message.role != "system"), None)
+    if last is None or last.role == "assistant":
+        turns.append(Message("user", OPENING))
     return turns
 
 

@@ -246,11 +246,13 @@ class Connection:
         kept.reply, kept.speech_end_ms = reply, speech_end_ms
         kept.response, kept.item = f"resp_{kept.turn}_1", kept.name_item()
         if self._manual and not reply.heard:
-            await self._refuse("input_audio_buffer_commit_empty", "no words were heard in the input audio buffer")
-            if not reply.text:
-                self._active = False
-                await self._refuse("nothing_to_answer", "the conversation has nothing to answer")
-                return
+            spoken = kept.name_item()
+            await self._send("input_audio_buffer.committed", item_id=spoken, previous_item_id=None)
+            audio = {"type": "input_audio", "transcript": None}
+            await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
+            name = "conversation.item.input_audio_transcription.completed"
+            await self._send(name, item_id=spoken, transcript="")
+            await self._send("repartee.nothing_said", item_id=spoken, why="no words")
         elif speech_end_ms is not None:
             spoken, self._speech = self._speech or kept.name_item(), ""
             stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}

@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from web.api_paths import FRESH, REALTIME_PATHS, NotFound, RealtimeEndpoint
 from web.gatekeeper import Gatekeeper, Refusal, Request
 from web.health import Hall, readiness
 from web.metrics import Metrics, watch_loop_lag
@@ -70,27 +71,30 @@ def make_app(
         return await files.get_response("index.html", request.scope)
 
     async def healthz(_request: HttpRequest) -> Response:
-        return JSONResponse({"status": "alive"}, headers=_FRESH)
+        return JSONResponse({"status": "alive"}, headers=FRESH)
 
     async def readyz(_request: HttpRequest) -> Response:
         status, body = readiness(hall.state(), draining=reception.draining)
-        return JSONResponse(body, status, headers=_FRESH)
+        return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
         metrics.engines(hall.state())
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
-        return Response(text, headers={"Content-Type": content_type, **_FRESH})
+        return Response(text, headers={"Content-Type": content_type, **FRESH})
 
     async def no_socket(_request: HttpRequest) -> Response:
-        return JSONResponse({"error": _NO_SOCKET}, 426, {"Upgrade": "websocket", **_FRESH})
+        return JSONResponse({"error": _NO_SOCKET}, 426, {"Upgrade": "websocket", **FRESH})
 
+    realtime: list[BaseRoute] = []
+    for path in REALTIME_PATHS:
+        realtime += [WebSocketRoute(path, RealtimeEndpoint(reception)), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),
-        WebSocketRoute("/v1/realtime", reception),
-        Route("/v1/realtime", no_socket),
+        *realtime,
+        WebSocketRoute("/{path:path}", NotFound()),  # a Mount takes WebSockets, too
         Mount("/static", files),
     ]
     if traces is not None:
@@ -102,6 +106,7 @@ def make_app(
         lifespan=_lifespan(hall, metrics, loaded, errands),
     )
     app.router.redirect_slashes = False  # what is no path is not found; nobody is sent to another
+    app.router.default = NotFound()
     return app
 
 
@@ -138,10 +143,11 @@ def _lifespan(
 
 # ---- what every answer says ----
 
-_FRESH = {"Cache-Control": "no-store"}
+_METHODS = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
 _NO_SOCKET = {
     "type": "invalid_request_error",
+    "param": None,
     "code": "no_websocket",
     "message": "this address speaks WebSocket: connect to it as ws:// or wss://, through proxies that pass on the "
     "headers Upgrade and Connection (docs/serving.md)",
@@ -223,8 +229,8 @@ class _Gate:
             self._requests -= 1
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-        error = {"type": "invalid_request_error", "code": refusal.code, "message": refusal.message}
-        headers = dict(_FRESH) | ({"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {})
+        error = {"message": refusal.message, "type": "invalid_request_error", "param": None, "code": refusal.code}
+        headers = dict(FRESH) | ({"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {})
         response = JSONResponse({"error": error}, refusal.status, headers)
         if scope["type"] == "http":
             await response(scope, receive, _with_security(send, "default-src 'none'"))

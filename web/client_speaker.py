@@ -86,6 +86,7 @@ class ClientSpeaker:
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
+        self._trailing: list[_Playing] = []  # sent whole and still played, before it, in order
         self._cut: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # what was closed last
         self._gone_s: float | None = None  # since when the client is not connected
         self._changed = asyncio.Event()
@@ -98,8 +99,11 @@ class ClientSpeaker:
 
     def open(self, key: Hashable) -> None:
         """See `Speaker.open`."""
-        if self._playing is not None and self._playing.key == key:
+        before = self._playing
+        if before is not None and before.key == key:
             return
+        if before is not None and before.ended and not before.finished and before.sent > before.heard(self._now_s()):
+            self._trailing.append(before)
         self._playing = _Playing(key)
         self._changed.set()
         self._begun.set()
@@ -135,12 +139,24 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return self._cut[1] if self._cut[0] == key else ReplySamples(0)
+        played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
+        if playing in self._trailing:
+            self._trailing.remove(playing)
+            self._move_up(playing)
+            return played
         if playing.finished:
             self.unduck()  # else the client drops what is lowered
         self._playing = None
         self._changed.set()
-        self._cut = (key, ReplySamples(max(playing.told, playing.heard(self._now_s()))))
-        return self._cut[1]
+        self._cut = (key, played)
+        return played
+
+    def _move_up(self, gone: _Playing) -> None:
+        """What was to be played behind a reply that is cut is played that much sooner."""
+        now_s = self._now_s()
+        for behind in filter(None, (*self._trailing, self._playing)):
+            if gone.anchor_s is not None and behind.anchor_s is not None and behind.anchor_s > now_s:
+                behind.anchor_s = max(now_s, behind.anchor_s - max(0.0, gone.leaves_at_s(gone.sent) - now_s))
 
     def duck(self) -> None:
         """See `Speaker.duck`: done by the client."""
@@ -157,22 +173,31 @@ class ClientSpeaker:
     async def run(self) -> None:
         """Tell the conversation what is heard, until cancelled."""
         while True:
-            if self._playing is None or self._playing.finished:  # most of the time: nothing is looked at
+            # Most of the time nothing is looked at.
+            if not self._trailing and (self._playing is None or self._playing.finished):
                 self._begun.clear()
                 await self._begun.wait()
             await asyncio.sleep(self._tick_s())
+            self._tell_trailing()
             playing = self._playing
             if playing is not None and self._gone_s is None:
                 self._tell(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
 
+    def _tell_trailing(self) -> None:
+        """Those that are over are no longer kept."""
+        if self._gone_s is None:
+            for trailing in list(self._trailing):
+                self._tell(trailing, _loop_s())
+        self._trailing = [one for one in self._trailing if not one.finished]
+
     def _tick_s(self) -> float:
         """How long until the conversation is told again."""
         if self._gone_s is not None:
             return AWAY_TICK_S
         playing = self._playing
-        if playing is None or playing.told < REPLY_RATE_HZ:
+        if playing is None or playing.told < REPLY_RATE_HZ or self._trailing:
             return TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
@@ -195,6 +220,9 @@ class ClientSpeaker:
     def gone(self) -> None:
         """The client has lost its connection: nothing is sent or taken for heard until it is back."""
         if self._gone_s is None:
+            for trailing in self._trailing:  # nobody hears the rest
+                trailing.sent = max(trailing.told, trailing.heard(_loop_s()))
+            self._tell_trailing()
             if self._playing is not None:
                 self._tell(self._playing, _loop_s())
             self._gone_s = _loop_s()
@@ -227,14 +255,19 @@ class ClientSpeaker:
         return _loop_s() if self._gone_s is None else self._gone_s
 
     def _open(self, key: Hashable) -> _Playing | None:
-        playing = self._playing
-        return playing if playing is not None and playing.key == key else None
+        known = filter(None, (*self._trailing, self._playing))
+        return next((playing for playing in known if playing.key == key), None)
+
+    def _before_s(self, now_s: float) -> float:
+        """How long the replies before the one at hand will still be played, as far as is known."""
+        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._trailing)
 
     def _wait_s(self, playing: _Playing, samples: int) -> float:
         """How long to wait before so many more samples may be sent; they may once nothing else is left to play."""
         if self._gone_s is not None:
             return AWAY_TICK_S
-        unheard = playing.sent - playing.expected(_loop_s())
+        now_s = _loop_s()
+        unheard = playing.sent - playing.expected(now_s) + round(self._before_s(now_s) * REPLY_RATE_HZ)
         if unheard == 0 or unheard + samples <= self._ahead_samples:
             return 0.0
         return max(TICK_S / 4, (unheard + samples - self._ahead_samples) / REPLY_RATE_HZ)
@@ -245,7 +278,8 @@ class ClientSpeaker:
             playing.first_sent_s = now_s
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
             self._tell(playing, now_s)
-            playing.anchor, playing.anchor_s = playing.sent, now_s  # it begins, or begins again, with this piece
+            # It begins, or begins again, with this piece, behind what is still played of those before it.
+            playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
         self.send(playing.key, pcm)
         playing.kept.append((playing.sent, pcm.copy()))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from assistant import new_session
+from assistant.config.settings import LlmSection
 from assistant.derived_settings import turn_settings
 from assistant.engines import Engines
 from assistant.facts import Fact, Trouble, TurnFinished
@@ -37,7 +38,7 @@ from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import reply_of
-from web.wire.session_config import SemanticVad, SessionConfig
+from web.wire.session_config import Limit, SemanticVad, SessionConfig
 from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
@@ -167,6 +168,7 @@ class Connections:
             instructions=settings.assistant.instructions,
             turn_detection=SemanticVad.of_profile(settings.turn.profile),
             voice=engines.voice.name,
+            max_output_tokens=_longest_answer(settings.llm.max_tokens),
         )
         microphone = ClientMicrophone(REPLY_RATE_HZ)
         speaker = ClientSpeaker(settings.server.ahead_ms)
@@ -320,6 +322,11 @@ class Connections:
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._use(conversation, websocket)
+
+
+def _longest_answer(configured: int) -> Limit:
+    """What a session begins with: the server's own limit, where somebody has set one."""
+    return "inf" if configured == LlmSection().max_tokens else configured
 
 
 def _clear_away() -> None:

@@ -6,6 +6,7 @@ It outlives its socket for a while: a client that lost its connection comes back
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -17,6 +18,7 @@ from assistant.derived_settings import PATIENCE
 from assistant.engines import Wishes
 from assistant.facts import (
     Fact,
+    ItemGivenUp,
     NothingHeard,
     PlacedWord,
     ReplyBegun,
@@ -27,17 +29,17 @@ from assistant.facts import (
     UnitSpoken,
     WordsPlaced,
 )
-from assistant.floor import Floor
 from assistant.items import Answered, Called, Item, ItemId, Returned
 from assistant.session import Session
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
-from llm.chat import ChatOptions
+from llm.chat import NO_LIMIT, ChatOptions
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.pace import Pace
+from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
     CancelResponse,
@@ -55,9 +57,13 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.realtime import Realtime
+from web.wire.reply_ids import response_id
 from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
 
 SHORTEST_COMMIT_MS = 100
+
+MAX_GONE = 64
+"""Items the server deleted itself whose ids are remembered: a client's command about one may be on its way already."""
 
 PIECE_MS = 40
 """Of a message, taken at a time. A whole recording at once is more than a recognizer's lane holds; and what is held
@@ -90,6 +96,8 @@ class Talk:
     _placed: list[PlacedWord] = field(default_factory=list)
     _sent: ReplySent | None = None  # it is only played
     _appended_ms: float = 0.0
+    _stopped: StoppedReply | None = None
+    _gone: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_GONE))
 
     def __post_init__(self) -> None:
         self.speaker.send = self._sound
@@ -102,6 +110,8 @@ class Talk:
         match fact:
             case ReplyBegun():
                 self._begun, self._said, self._placed, self._sent = fact, "", [], None
+                if self._stopped is not None:
+                    self._stopped.latest = self._stopped.reply == fact.reply
             case UnitSpoken() if self._begun is not None:
                 joint = " " if self._said and self._begun.spoken else ""
                 self._said += joint + fact.text
@@ -111,9 +121,17 @@ class Talk:
             case ReplySent():
                 self._sent = fact
             case ReplyCut():
-                self._begun = None
+                self._stopped = StoppedReply(fact.reply, {CancelResponse, ClearOutput})
+                if self._begun is not None and self._begun.reply == fact.reply:
+                    if fact.why == "went on":
+                        self._gone.append(self._begun.item)
+                    self._begun = None
+            case ItemGivenUp(item):
+                self._gone.append(item)
             case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
                 self._begun = None
+        if isinstance(fact, TurnTaken) and fact.origin == "spoken" and self.realtime.config.turn_detection is not None:
+            self._appended_ms = 0.0  # the server has committed it
         self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
         self.changed()
 
@@ -190,10 +208,11 @@ class Talk:
                 item = None if self._sounds(command.item_id) else self.session.conversation.find(command.item_id)
                 self.realtime.item_retrieved(command, item)
             case DeleteItem():
-                if self.session.conversation.delete(command.item_id):
+                if self.session.conversation.delete(command.item_id) or command.item_id in self._gone:
                     self.realtime.item_deleted(command.item_id)
+                    self._forget_gone(command.item_id)
                 else:
-                    self.realtime.refuse(command, "item_not_found")
+                    self.realtime.refuse(command, "item_delete_invalid_item_id")
             case TruncateItem():
                 self._truncate(command)
             case CreateResponse():
@@ -201,9 +220,7 @@ class Talk:
             case CancelResponse():
                 self._cancel(command)
             case ClearOutput():
-                reply = self.session.turns.replying
-                self.session.cancel()
-                self.realtime.output_cleared(command, reply)
+                self._clear_output(command)
             case PlayoutReport():
                 self._played(command)
             case _:
@@ -222,7 +239,7 @@ class Talk:
 
     async def _commit(self, command: CommitInput) -> None:
         if self._appended_ms < SHORTEST_COMMIT_MS:
-            self.realtime.refuse(command, "input_audio_buffer_commit_empty")
+            self.realtime.refuse(command, "input_audio_buffer_commit_empty", buffer_ms=self._appended_ms)
             return
         self._appended_ms = 0.0
         await self.microphone.settle()
@@ -232,35 +249,45 @@ class Talk:
         conversation = self.session.conversation
         item = command.item
         if item.id and conversation.is_taken(item.id):
-            self.realtime.refuse(command, "item_id_taken")
+            self.realtime.refuse(command, "item_create_duplicate_item_id")
             return
         if isinstance(item, Returned) and not _is_called(conversation.items, item.call_id):
-            self.realtime.refuse(command, "call_id_not_found")
+            self.realtime.refuse(command, "invalid_tool_call_id")
             return
         if isinstance(item, Called) and _is_called(conversation.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
         item = item if item.id else replace(item, id=conversation.reserve())
+        if command.after in self._gone:  # what followed it follows what is there
+            command = replace(command, after=None)
         if conversation.insert(item, command.after):
             self.realtime.item_created(command, item)
         else:
-            self.realtime.refuse(command, "previous_item_not_found")
+            self.realtime.refuse(command, "item_create_invalid_previous_item_id")
 
     def _truncate(self, command: TruncateItem) -> None:
         conversation = self.session.conversation
         item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        if item is None and command.item_id in self._gone:
+            return  # the client has been told, or is about to be
         if item is None:
-            self.realtime.refuse(command, "item_not_found")
+            self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return
         if not isinstance(item, Answered) or length is None or self.realtime.is_written(command.item_id):
-            self.realtime.refuse(command, "item_truncate_not_assistant")
+            self.realtime.refuse(command, "unsupported_content_type")
             return
-        if command.audio_end_ms > math.ceil(ms_of_reply_samples(length)):
-            self.realtime.refuse(command, "item_truncate_too_long")
+        longest_ms = math.ceil(ms_of_reply_samples(length))
+        if command.audio_end_ms > longest_ms:
+            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
             return
+        # Whoever cuts what is playing has stopped playing it.
+        trailing = conversation.reply_of(command.item_id)
         if self._sounds(command.item_id):
             self.realtime.truncating(command.item_id)
-            self.session.cancel()  # whoever cuts what is playing has stopped playing it
+            self.session.cancel()
+        elif trailing is not None and trailing in self.session.playing:
+            self.realtime.truncating(command.item_id)
+            self.session.stop_trailing(trailing)
         conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
@@ -269,26 +296,51 @@ class Talk:
         return self._begun is not None and self._begun.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        asked_outright = command.options.instructions is not None
         if (self._begun is not None and self._sent is None) or self.session.request_waits:
-            self.realtime.refuse(command, "conversation_already_has_active_response")
-        elif not self.session.conversation.items and self.session.turns.floor is Floor.IDLE and not asked_outright:
-            self.realtime.refuse(command, "nothing_to_answer")
+            self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
             self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+
+    @property
+    def _active_name(self) -> str:
+        """The id of the response in progress; one that has not begun has none yet."""
+        begun = self._begun if self._sent is None else None
+        return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
         waits = self.session.request_waits
         if not self._replying(command.reply) and not (waits and command.reply is None):
-            self.realtime.refuse(command, "response_cancel_not_active")
+            if self._stopped is None or not self._stopped.expects(command, command.reply):
+                self.realtime.refuse(command, "response_cancel_not_active")
+            return
+        if command.reply is not None and command.reply != self.session.turns.replying:
+            self.session.stop_trailing(command.reply)
+            self._was_asked_for(command)
             return
         if waits:
             self.realtime.request_dropped()
         self.session.cancel(request_too=True)
+        self._was_asked_for(command)
+
+    def _clear_output(self, command: ClearOutput) -> None:
+        reply = next(reversed(self.session.playing), None)
+        if reply is None and self._stopped is not None and self._stopped.expects(command, None):
+            reply = self._stopped.reply
+        self.session.cancel()
+        self.realtime.output_cleared(command, reply)
+        self._was_asked_for(command)
+
+    def _was_asked_for(self, command: CancelResponse | ClearOutput) -> None:
+        """The client's own command has stopped the reply: a second one of its kind is an error."""
+        if self._stopped is not None:
+            self._stopped.harmless.discard(type(command))
+
+    def _forget_gone(self, item: ItemId) -> None:
+        if item in self._gone:
+            self._gone.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
-        now = self.session.turns.replying
-        return now is not None and reply in {None, now}
+        return bool(self.session.playing) if reply is None else reply in self.session.playing
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:
@@ -387,8 +439,8 @@ def _this_once(wishes: Wishes, options: ResponseOptions) -> Wishes:
     )
 
 
-def _limit(limit: Limit) -> int | None:
-    return None if limit == "inf" else limit
+def _limit(limit: Limit) -> int:
+    return NO_LIMIT if limit == "inf" else limit
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

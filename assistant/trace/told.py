@@ -244,7 +244,9 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
         case ReplyEnded():
             return f"ended {event.at} {_id(event.reply)}"
         case Asked():
-            return f"asked {event.at} {event.origin} {bool(event.text):d}"
+            return f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.behind else ''}"
+        case Submitted(at, behind=True):
+            return f"submitted {at} behind"
         case Cancelled(at, request_too=True):
             return f"cancelled {at} request"
         case Submitted() | Pressed() | Cleared() | Cancelled():
@@ -311,10 +313,17 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return Playing(at, _reply(turn, attempt), int(words), audible == "1")
         case "ended", [turn, attempt]:
             return ReplyEnded(at, _reply(turn, attempt))
-        case "asked", [("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin, worded]:
-            return Asked(at, origin, "words" if worded == "1" else "")
-        case "submitted", []:
-            return Submitted(at)
+        case "asked", [
+            ("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin,
+            worded,
+            *behind,
+        ] if behind in (
+            [],
+            ["behind"],
+        ):
+            return Asked(at, origin, "words" if worded == "1" else "", bool(behind))
+        case "submitted", [*behind] if behind in ([], ["behind"]):
+            return Submitted(at, bool(behind))
         case "pressed", []:
             return Pressed(at)
         case "cleared", []:

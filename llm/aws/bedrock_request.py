@@ -33,8 +33,8 @@ class BedrockOptions:
     is_optimized: bool = False
 
     def max_tokens_of(self, options: ChatOptions) -> int | None:
-        """The request's own limit, else the endpoint's."""
-        return self.max_tokens if options.max_tokens is None else options.max_tokens
+        """The request's own limit, else the endpoint's; None: none is asked for."""
+        return self.max_tokens if options.max_tokens is None else options.max_tokens or None
 
 
 def converse_body(messages: Sequence[Message], options: ChatOptions, fixed: BedrockOptions) -> JsonObject:

@@ -89,6 +89,8 @@ def conversation_of(messages: Sequence[Message]) -> Conversation:
                 pass  # results stand behind their calls, system messages outside
     if not turns[0].blocks:
         turns[0].blocks.append(Text(OPENING))
+    if turns[-1].role == "assistant":  # it is to speak again without being asked: some models refuse to go on
+        _add(turns, "user", [Text(OPENING)])
     return Conversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
 
 

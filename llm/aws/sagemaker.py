@@ -7,7 +7,7 @@ from llm.aws.payload import PAYLOADS, Payload, reading_of
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
+from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.paced import Arriving, Reading, paced
@@ -116,10 +116,10 @@ class SageMakerChat:
             if self._max_tokens is not None:
                 fixed["max_new_tokens"] = self._max_tokens
             parameters = merged(fixed, self._parameters)
-            if options.max_tokens is not None:
+            if options.max_tokens:
                 parameters["max_new_tokens"] = options.max_tokens
             return {"inputs": prompt, "parameters": parameters, "stream": True}
-        if self._max_tokens is not None:
+        if self._max_tokens is not None and options.max_tokens != NO_LIMIT:
             sampling["max_tokens"] = self._max_tokens
         return {
             "messages": messages_json(messages, self.name),

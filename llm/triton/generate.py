@@ -161,7 +161,7 @@ class TritonChat:
 
     def _fields(self, prompt: str, options: ChatOptions) -> dict[str, object]:
         named: dict[str, object] = dict(self._parameters)
-        if options.max_tokens is not None and self._inputs.max_tokens:
+        if options.max_tokens and self._inputs.max_tokens:
             named[self._inputs.max_tokens] = options.max_tokens
         if self._inputs.stop and self._template.stops:
             named[self._inputs.stop] = self._template.stops

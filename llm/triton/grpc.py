@@ -179,7 +179,7 @@ class TritonGrpcChat:
 
     def _inputs(self, prompt: str, max_tokens: int | None) -> list[InputTensor]:
         """Raises ValueError for a parameter that the backend's inputs cannot carry."""
-        parameters = self._parameters if max_tokens is None else {**self._parameters, "max_tokens": max_tokens}
+        parameters = self._parameters if not max_tokens else {**self._parameters, "max_tokens": max_tokens}
         # TensorRT-LLM's models have a batch dimension, vLLM's have none.
         shape = (1,) if self._backend == "vllm" else (1, 1)
         inputs = [

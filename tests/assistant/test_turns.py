@@ -1992,7 +1992,7 @@ def test_a_commit_of_nothing_behind_another_one_is_nothing_once_the_words_of_tha
     scene.silence(500)
     assert scene.tell(Submitted(at(1500))) == ()
     scene.transcribed(FIRST, "all of it")
-    assert scene.silence(20) == (NothingSaid(2, at(1520), at(1500), "no words"),)
+    assert scene.silence(20) == (NothingSaid(2, at(1520), at(1500), "no words", submitted=True),)
 
 
 def test_what_is_cleared_behind_a_commit_is_no_turn() -> None:
@@ -2091,7 +2091,7 @@ def test_an_answer_asked_for_while_the_words_are_due_answers_them() -> None:
     assert scene.tell(Asked(at(500), "requested")) == ()
     assert scene.transcribed(FIRST, "hello") == (
         Prepare(FIRST, "hello", "hello"),
-        Commit(FIRST, "hello", "hello", at(500)),
+        Commit(FIRST, "hello", "hello", at(500), submitted=True),
         CloseSegment(SegmentId(0), 1),
     )
 
@@ -2130,7 +2130,7 @@ def test_an_answer_that_is_cancelled_while_it_is_prepared_for_is_dropped() -> No
 def test_silence_that_is_submitted_is_nothing() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.silence(500)
-    assert scene.tell(Submitted(at(500))) == (NothingSaid(1, at(500), at(500), "no words"),)
+    assert scene.tell(Submitted(at(500))) == (NothingSaid(1, at(500), at(500), "no words", submitted=True),)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -2142,7 +2142,7 @@ def test_a_voice_without_words_that_is_submitted_is_nothing_unless_they_were_los
         effects = scene.tell(NotTranscribed(at(500), FIRST, SegmentId(0)))
         assert effects == (TakeDown(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
     else:
-        assert scene.transcribed(FIRST, "")[-1] == NothingSaid(1, at(500), at(500), "no words")
+        assert scene.transcribed(FIRST, "")[-1] == NothingSaid(1, at(500), at(500), "no words", submitted=True)
 
 
 def test_without_turn_detection_a_voice_interrupts_nothing() -> None:
@@ -2202,14 +2202,94 @@ def test_what_is_said_into_a_reply_that_only_the_client_interrupts_is_a_turn_beh
     began = scene.now_ms
     assert [type(effect) for effect in scene.voice(200)] == [OpenSegment]
     assert scene.voice(200) == (Started(2, at(began)),), "which the client is told, to interrupt it or not"
-    assert scene.silence(2000) == ()
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (), "the turn has begun already"
-    assert [type(effect) for effect in scene.silence(20)] == [Transcribe, Endpoint]
+    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
     second = ReplyId(2, 1)
     assert scene.transcribed(second, "and then")[:2] == (
         Prepare(second, "and then", "and then"),
         Commit(second, "and then", "and then", at(began + 400)),
     )
+
+
+BESIDE = TurnSettings(interruptible=False, by_client=True)
+
+
+def said_beside_a_reply(settings: TurnSettings = BESIDE, text: str = "and then") -> tuple[Scene, tuple[Effect, ...]]:
+    """Speech that may not interrupt, and its words, while the reply goes on."""
+    scene = Scene(BESIDE)
+    scene.replying(words_heard=3, audible=True)
+    scene.turns.settings = settings
+    scene.voice(400)
+    scene.effects.clear()
+    assert scene.silence(380) == ()
+    assert scene.silence(20) == (Transcribe(ReplyId(2, 1), SegmentId(at(scene.now_ms - 1100)), at(scene.now_ms - 400)),)
+    return scene, scene.transcribed(ReplyId(2, 1), text)
+
+
+def test_speech_that_may_not_interrupt_is_taken_down_when_it_ends() -> None:
+    scene, effects = said_beside_a_reply()
+    end = at(scene.now_ms - 400)
+    assert effects == (
+        TakeDown(2, "and then", "and then", end),
+        CloseSegment(SegmentId(end - samples_of_ms(700)), 2),
+    )
+    assert scene.turns.floor is Floor.REPLY
+    third = ReplyId(3, 1)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (
+        Prepare(third, ""),
+        Commit(third, "", "", None, origin="requested"),
+    )
+    assert scene.silence(2000) == ()
+
+
+def test_speech_beside_a_reply_is_not_answered_where_the_client_answers() -> None:
+    scene, effects = said_beside_a_reply(replace(BESIDE, answers=False))
+    assert isinstance(effects[0], TakeDown)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    assert scene.silence(2000) == ()
+
+
+def test_speech_without_words_beside_a_reply_is_nothing() -> None:
+    scene, effects = said_beside_a_reply(text="")
+    assert effects[-1] == NothingSaid(2, at(scene.now_ms), at(scene.now_ms - 400), "no words")
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+
+
+def test_speech_beside_a_reply_that_the_client_cancels_is_answered() -> None:
+    scene, _ = said_beside_a_reply()
+    assert scene.tell(Cancelled(at(scene.now_ms))) == (Interrupt(FIRST, "client"),)
+    assert [type(effect) for effect in scene.silence(20)] == [Prepare, Commit]
+
+
+def test_speech_twice_beside_a_reply_is_answered_once() -> None:
+    scene, _ = said_beside_a_reply()
+    scene.voice(400)
+    scene.silence(400)
+    assert isinstance(scene.transcribed(ReplyId(3, 1), "more")[0], TakeDown)
+    assert [type(effect) for effect in scene.tell(ReplyEnded(at(scene.now_ms), FIRST))] == [Prepare, Commit]
+    assert scene.silence(2000) == ()
+
+
+@pytest.mark.parametrize("text", ["more", ""])
+def test_speech_at_the_end_of_a_reply_is_answered_with_what_was_said_beside_it(text: str) -> None:
+    scene, _ = said_beside_a_reply()
+    scene.voice(400)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    scene.silence(400)
+    effects = scene.transcribed(ReplyId(3, 1), text)
+    assert [type(effect) for effect in effects] == [Prepare, Commit, CloseSegment]
+    assert effects[0] == Prepare(ReplyId(3, 1), text, text)
+
+
+def test_words_lost_beside_a_reply_are_asked_for_or_apologized_for_behind_it() -> None:
+    scene = Scene(BESIDE)
+    scene.replying(words_heard=3, audible=True)
+    scene.voice(400)
+    scene.silence(400)
+    segment = SegmentId(at(scene.now_ms - 1100))
+    assert scene.tell(NotTranscribed(at(scene.now_ms), ReplyId(2, 1), segment)) == ()
+    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (Prepare(ReplyId(2, 1), "", unheard=True),)
+    assert isinstance(scene.silence(20)[-2], Commit)
 
 
 def test_a_cough_into_a_reply_that_only_the_client_interrupts_is_nothing() -> None:
@@ -2332,7 +2412,7 @@ def test_what_was_begun_into_such_a_reply_interrupts_it_anew_where_it_may_by_now
     scene.voice(400)
     scene.silence(400)
     scene.turns.settings = TurnSettings(by_client=True)
-    assert scene.voice(400)[-1] == Interrupt(FIRST)
+    assert Interrupt(FIRST) in scene.voice(400)
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, Endpoint]
 
 

@@ -27,14 +27,19 @@ RESULT = Message("tool", "noon", call_id="c1")
         ([RANG, ASKED], [Message("user", "…"), RANG, ASKED]),
         ([ASKED, ASKED], [Message("user", "Where?\n\nWhere?")]),
         ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
-        ([SYSTEM], [SYSTEM]),
-        ([], []),
+        ([SYSTEM], [SYSTEM, Message("user", "…")]),
+        ([], [Message("user", "…")]),
+        ([SYSTEM, ASKED, ANSWERED], [SYSTEM, ASKED, ANSWERED, Message("user", "…")]),
+        ([ASKED, ANSWERED, SYSTEM], [ASKED, ANSWERED, SYSTEM, Message("user", "…")]),
+        ([ASKED, CALL, RESULT], [ASKED, CALL, RESULT]),
+        ([SYSTEM, RANG], [SYSTEM, Message("user", "…"), RANG, Message("user", "…")]),
     ],
-    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only system", "nothing"],
-)
+    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only instructions",
+         "nothing", "speaks again", "speaks again as instructed", "a result", "greets again"],
+)  # fmt: skip
 def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
     if theirs is None:  # what calls or answers a call stays by itself
-        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up.")]
+        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
     assert in_turns(ours) == theirs
 
 
@@ -47,6 +52,8 @@ MESSAGES = st.one_of(
 @given(st.lists(MESSAGES, max_size=9), MESSAGES)
 def test_what_is_added_changes_the_end_only(messages: list[Message], added: Message) -> None:
     before, after = in_turns([SYSTEM, *messages]), in_turns([SYSTEM, *messages, added])
+    if before[-1].content == "…":  # it stood in for what is added
+        before.pop()
     assert after[: len(before) - 1] == before[:-1]
     if len(before) > 1:
         assert after[len(before) - 1].content.startswith(before[-1].content)
@@ -58,3 +65,10 @@ def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
     turns = in_turns(messages)
     assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)
     assert not turns or turns[0].role != "assistant"
+
+
+@given(st.lists(st.one_of(MESSAGES, st.just(SYSTEM)), max_size=9))
+def test_every_request_ends_with_the_user_or_a_tool_result(messages: list[Message]) -> None:
+    said = [message for message in in_turns(messages) if message.role != "system"]
+    assert said[-1].role in {"user", "tool"}
+    assert said[0].role != "assistant" or said[0].calls

@@ -206,6 +206,84 @@ def test_what_is_not_there_is_not_found(page: Path) -> None:
     served(test, static=page)
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "path",
+    ["/v1", "/v1/", "/v1/models", "/v1/models/repartee", "/v1/realtime/client_secrets", "/v1/realtime/calls",
+     "/v1/realtime/calls/call_1/accept", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/nothing"],
+)  # fmt: skip
+def test_missing_api_paths_answer_with_a_json_error(method: str, path: str) -> None:
+    async def test(server: Running) -> None:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            response = await client.request(method, server.http + path, timeout=20)
+        assert response.status_code == 404
+        assert response.headers["content-type"] == "application/json"
+        assert "content-security-policy" in response.headers
+        error = response.json()["error"]
+        assert error.keys() == {"message", "type", "param", "code"}
+        assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", None, "unknown_url")
+        assert error["message"].startswith(f"Unknown request URL: {method} {path}. ")
+
+    served(test)
+
+
+def test_refusals_under_v1_have_the_fields_of_openai_errors() -> None:
+    async def test(server: Running) -> None:
+        for path in ("/v1/models", "/v1/realtime"):
+            for headers, status in (({"Origin": "https://evil.example"}, 403), ({}, 401)):
+                response = await get(server, path, **headers)
+                assert response.status_code == status
+                assert response.json()["error"].keys() == {"message", "type", "param", "code"}
+
+    served(test, token=TOKEN)
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/realtime/calls", "/v1/responses", "/static/x", "/metrics", "/x"])
+def test_unknown_websocket_path_is_404(path: str) -> None:
+    async def test(server: Running) -> None:
+        assert await refused(f"ws://127.0.0.1:{server.port}{path}") == (404, "unknown_url")
+
+    served(test)
+
+
+def test_realtime_path_may_end_with_a_slash() -> None:
+    async def test(server: Running) -> None:
+        async with connect(f"{server.ws}/?model=repartee", proxy=None) as client:
+            assert await client.recv() == "model=repartee"
+        for method in ("GET", "POST"):
+            async with httpx.AsyncClient(trust_env=False) as client:
+                assert (await client.request(method, f"{server.http}/v1/realtime/", timeout=20)).status_code == 426
+
+    hall = ScriptedHall()
+    hall.may_load.set()
+    served(test, hall=hall)
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [("intent=transcription", "intent"), ("intent=translation", "intent"), ("call_id=call_1", "call_id"),
+     ("model=repartee&intent=transcription", "intent")],
+)  # fmt: skip
+def test_other_kinds_of_session_are_refused_with_an_error_event(query: str, param: str) -> None:
+    async def test(server: Running) -> None:
+        subprotocols = [Subprotocol("realtime")]
+        async with connect(f"{server.ws}?{query}", subprotocols=subprotocols, proxy=None) as client:
+            assert client.subprotocol == "realtime"
+            event = json.loads(await client.recv())
+            assert event["type"] == "error"
+            error = event["error"]
+            assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", "not_supported", param)
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1008
+        assert server.admission.current == 0
+
+    hall = ScriptedHall()
+    hall.may_load.set()
+    served(test, hall=hall)
+
+
 def test_a_proxy_that_keeps_the_upgrade_for_itself_is_told_of() -> None:
     async def test(server: Running) -> None:
         response = await get(server, "/v1/realtime")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from agents import function_tool
 from agents.realtime import OpenAIRealtimeWebSocketModel, RealtimeAgent, RealtimeRunner, RealtimeSession
+from agents.realtime.model_inputs import RealtimeModelSendInterrupt
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 from served import WHAT_TIME, Pace, eventually, in_real_time, real_engines, recording, served
 
@@ -114,5 +115,32 @@ def test_a_spoken_turn_and_a_tool(tmp_path: Path) -> None:
             await eventually(lambda: server.admission.current == 0)
             assert len(llm.posts) == 2
             assert b"set_lamp" in llm.posts[0].body
+
+    in_real_time(tmp_path, main)
+
+
+def test_an_interrupt_by_a_guardrail_is_no_error(tmp_path: Path) -> None:
+    """The client truncates what plays and cancels the response, one right behind the other."""
+    story = " ".join(["Once upon a time there was a very long story that nobody has heard to its end."] * 4)
+
+    async def main(pace: Pace, folder: Path) -> None:
+        async with serving(answer(story)) as llm, served(real_engines(folder, llm.url)) as server:
+            agent = RealtimeAgent(name="butler", instructions="Tell stories.")
+            runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config={"tracing_disabled": True})
+            async with (
+                await runner.run(model_config={"api_key": "none", "url": server.url()}) as session,
+                asyncio.TaskGroup() as tasks,
+            ):
+                listener = Listener(session)
+                work = tasks.create_task(listener.run())
+                await session.send_message("tell me the long story")
+                await listener.until("audio", 5)
+                await session.model.send_event(RealtimeModelSendInterrupt(force_response_cancel=True))
+                await listener.until("audio_interrupted")
+                await eventually(lambda: bool(server.records()))
+                await asyncio.sleep(0.3)
+                assert listener.told("error") == []
+                assert server.records()[0]["outcome"] == "interrupted"
+                work.cancel()
 
     in_real_time(tmp_path, main)

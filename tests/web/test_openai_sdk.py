@@ -11,13 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, NotFoundError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from served import WHAT_TIME, Pace, Served, eventually, in_real_time, real_engines, recording, served
+from served import (
+    WHAT_TIME,
+    Pace,
+    ScriptedWorkshop,
+    Served,
+    eventually,
+    in_real_time,
+    real_engines,
+    recording,
+    served,
+    settings_for,
+)
 
 from audio import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
+from llm.chat import NO_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, and perhaps once more
 
@@ -226,3 +238,96 @@ def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
             assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
 
     in_real_time(tmp_path, main)
+
+
+def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Path) -> None:
+    async def main(pace: Pace, folder: Path) -> None:
+        workshop = ScriptedWorkshop(settings_for(folder), {}, answers=("Hello, how may I help?",))
+        async with served(workshop) as server, talking(server, pace) as person:
+            assert person.told("session.created")[0].session.max_output_tokens == "inf"
+            detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
+            audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
+            tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
+            await person.connection.session.update(
+                session={"type": "realtime", "instructions": "Greet the user first.", "audio": audio, "tools": tools,
+                         "output_modalities": ["text"]},
+                event_id="mine",
+            )  # fmt: skip
+            session = (await person.until("session.updated")).session
+            assert {one.error.param for one in person.told("error")} == {
+                "session.audio.input.transcription.language",
+                "session.tools[0].type",
+                "session.audio.input.turn_detection.idle_timeout_ms",
+                "session.audio.input.turn_detection.silence_duration_ms",
+            }
+            assert {one.error.event_id for one in person.told("error")} == {"mine"}
+            assert session.instructions == "Greet the user first."
+            assert [tool.name for tool in session.tools] == ["set_lamp"]
+            assert session.audio.input.turn_detection.type == "server_vad"
+
+            # Nobody has said anything; the model is asked all the same, and for no limit.
+            await person.connection.response.create()
+            done = (await person.until("response.done")).response
+            assert done.output[0].content[0].text == "Hello, how may I help?"
+            assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
+            (model,) = workshop.models
+            assert [message.content for message in model.asked[0]] == ["Greet the user first."]
+            assert model.options[0].max_tokens == NO_LIMIT
+
+            # What is asked for right behind it does not wait, and what is cancelled has its usage, too.
+            await person.connection.response.create(response={"output_modalities": ["audio"]})
+            created = await person.until("response.created", 2)
+            await person.connection.response.cancel(response_id=created.response.id)
+            assert (await person.until("response.done", 2)).response.usage.total_tokens >= 0
+            await person.connection.response.cancel()
+            error = (await person.until("error", 5)).error
+            assert error.code == "response_cancel_not_active"
+            assert error.message.startswith("Cancellation failed")
+
+    in_real_time(tmp_path, main)
+
+
+def test_commit_of_a_tone_in_manual_mode_is_an_empty_transcript(tmp_path: Path) -> None:
+    async def main(pace: Pace, folder: Path) -> None:
+        workshop = ScriptedWorkshop(settings_for(folder), {}, says=("",))
+        async with served(workshop) as server, talking(server, pace) as person:
+            audio: Any = {"input": {"turn_detection": None}}
+            await person.connection.session.update(session={"type": "realtime", "audio": audio})
+            await person.until("session.updated")
+            tone = np.sin(np.arange(24_000) * (2 * np.pi * 440 / 24_000)) * 6000
+            person.says(tone.astype(np.int16))
+            await asyncio.sleep(1.2)
+            await person.connection.input_audio_buffer.commit()
+            committed = await person.until("input_audio_buffer.committed")
+            completed = await person.until("conversation.item.input_audio_transcription.completed")
+            assert completed.item_id == committed.item_id
+            assert person.told("error") == []
+            await person.connection.conversation.item.retrieve(item_id="nope")
+            assert (await person.until("error")).error.code == "item_retrieve_invalid_item_id"
+
+    in_real_time(tmp_path, main)
+
+
+def test_other_parts_of_the_api_answer_in_its_own_errors(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            served(ScriptedWorkshop(settings_for(tmp_path), {})) as server,
+            AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
+        ):
+            asked: list[Any] = [
+                client.models.list(),
+                client.realtime.client_secrets.create(),
+                client.audio.speech.create(model="m", voice="v", input="hello"),
+            ]
+            for call in asked:
+                with pytest.raises(NotFoundError) as refused:
+                    await call
+                assert refused.value.code == "unknown_url"
+                assert refused.value.type == "invalid_request_error"
+            for query in ({"intent": "transcription"}, {"call_id": "call_1"}):
+                async with client.realtime.connect(model="repartee", extra_query=query) as connection:
+                    event = await connection.recv()
+                    assert event.type == "error"
+                    assert event.error.code == "not_supported"
+
+    asyncio.run(main())

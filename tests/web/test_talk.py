@@ -16,16 +16,18 @@ from wire_client import Client, Event
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
 from assistant.conversation import Conversation
+from assistant.derived_settings import PATIENCE
 from assistant.engines import SessionSettings
 from assistant.items import Answered, ItemId, Said
 from assistant.session import Session
 from assistant.trace.record import TurnRecord
 from assistant.trace.recorder import Recorder
+from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
 from audio.units import REPLY_RATE_HZ
-from llm.chat import FunctionCall, Message
+from llm.chat import NO_LIMIT, FunctionCall, Message
 from web.admission import RATE_ALLOWANCE, AudioThrottle
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
@@ -36,6 +38,7 @@ from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad,
 CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
 LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
 LAMP_TOOL = {"type": "function", "name": "set_lamp", "description": "", "parameters": {"type": "object"}}
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 LONG = "one two three four five six seven eight nine ten eleven twelve and so on and on until nobody listens any more"
 
 
@@ -295,6 +298,29 @@ def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
     assert (stage.session.turns.settings == as_set) == (asked == profile)
 
 
+def test_higher_eagerness_ends_a_turn_sooner() -> None:
+    def committed_ms(eagerness: Eagerness) -> int:
+        async def scene(stage: Stage) -> None:
+            await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "eagerness": eagerness}}})
+            await stage.sound(600, loud=True)
+            await stage.sound(2000, loud=False)
+
+        return perform(scene).at_ms("input_audio_buffer.committed")[0]
+
+    low, medium, auto, high = (committed_ms(eagerness) for eagerness in ("low", "medium", "auto", "high"))
+    assert auto == medium
+    assert medium - high >= 100
+    assert low - medium >= 200
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
+def test_higher_eagerness_waits_less_however_finished_the_turn_sounds(probability: float) -> None:
+    estimate = Estimate(probability, 200.0, 300.0, "sound")
+    waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    assert waits[0] + 40 <= waits[1]
+    assert waits[1] < waits[2]
+
+
 def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
@@ -305,6 +331,7 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
         await stage.sound(5000, loud=False)
 
     stage = perform(scene, Stage((LONG, "Fine.")))
+    assert stage.errors == []
     assert [response["status"] for response in stage.done] == ["completed", "completed"]
     assert stage.sound_ms() == len(LONG.split()) * 200 + 200
     assert stage.events("conversation.item.truncated") == []
@@ -312,9 +339,14 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     assert told == [
         "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
         "input_audio_buffer.speech_started",  # at once, so that the client may interrupt
-        "response.done",
-        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed", "response.done",
+        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "response.done", "response.done",
     ]  # fmt: skip
+    spoken_ms, told_ms = stage.at_ms("input_audio_buffer.speech_started")[1], stage.at_ms(TRANSCRIBED)[1]
+    assert told_ms - spoken_ms < 600 + 500
+    assert stage.at_ms("response.done")[0] - told_ms > 1000
+    assert [message.content for message in stage.model.asked[1]][-1] == "what time is it"
+    assert len(stage.model.asked) == 2
     items = [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")]
     assert [event["item_id"] for event in stage.events("input_audio_buffer.committed")] == items
 
@@ -486,14 +518,16 @@ def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_com
         await stage.until("response.done")
 
     stage = perform(scene, Stage(says=("what time is it", "and the date")))
-    first, second = stage.events("input_audio_buffer.committed")
+    first, second, empty = stage.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
+    assert empty["item_id"] in stage.client.items
     assert [item.text for item in stage.session.conversation.items if isinstance(item, Said) and item.spoken] == [
         "what time is it",
         "and the date",
+        "",
     ]
-    assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.events("error")[0]["error"]["event_id"] == "empty"
+    assert stage.errors == []
+    assert stage.events("conversation.item.input_audio_transcription.completed")[-1]["transcript"] == ""
     assert stage.model.asked[-1][-1].content == "and the date"
     assert len(stage.model.asked) == 1
 
@@ -539,20 +573,53 @@ def test_a_commit_of_nothing_is_refused() -> None:
     assert stage.events("error")[0]["error"]["event_id"] == "mine"
 
 
-@pytest.mark.parametrize("voice", [False, True])
-def test_a_commit_of_no_words_is_refused(*, voice: bool) -> None:
+DETECTIONS: list[Event | None] = [None, {"type": "server_vad"}, {"type": "semantic_vad", "create_response": False}]
+
+
+@pytest.mark.parametrize("detection", DETECTIONS, ids=lambda detection: detection["type"] if detection else "manual")
+@pytest.mark.parametrize(("loud_ms", "quiet_ms"), [(0, 800), (800, 0), (0, 100)], ids=["silence", "tone", "100 ms"])
+def test_commit_without_words_adds_an_item_with_an_empty_transcript(
+    loud_ms: int, quiet_ms: int, detection: Event | None
+) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.update(audio={"input": {"turn_detection": None}})
-        await stage.sound(800, loud=voice)
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(loud_ms, loud=True)
+        await stage.sound(quiet_ms, loud=False)
         await stage.send("input_audio_buffer.commit", event_id="mine")
-        await stage.until("error")
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        await stage.sound(2000, loud=False)
 
     stage = perform(scene, Stage(says=("",)))
-    assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.events("error")[0]["error"]["event_id"] == "mine"
-    assert stage.events("input_audio_buffer.committed") == []
-    assert stage.session.conversation.items == ()
+    assert stage.errors == []
+    assert stage.done == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (item,) = stage.session.conversation.items
+    assert item == Said(committed["item_id"], "", spoken=True)
+    (completed,) = stage.events("conversation.item.input_audio_transcription.completed")
+    assert (completed["item_id"], completed["transcript"]) == (item.id, "")
+    assert stage.events("conversation.item.input_audio_transcription.delta") == []
+    assert [event["item"]["id"] for event in stage.events("conversation.item.done")] == [item.id]
+    assert stage.events("repartee.nothing_said")[0]["item_id"] == item.id
     assert [record.outcome for record in stage.records] == ["no words"]
+
+
+@pytest.mark.parametrize("loud", [False, True], ids=["silence", "tone"])
+def test_response_after_a_commit_without_words_answers_what_is_there(*, loud: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("hello")
+        await stage.sound(800, loud=loud)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert stage.client.items[1] == committed["item_id"]
+    assert stage.events("conversation.item.input_audio_transcription.completed")[0]["transcript"] == ""
+    assert [message.content for message in stage.model.asked[0]] == ["Be brief.", "hello"]
+    assert stage.done[0]["metadata"] == {"k": "a"}
 
 
 def test_a_commit_whose_words_were_lost_says_so() -> None:
@@ -635,6 +702,25 @@ def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
 
 
+def test_in_manual_mode_a_commit_leaves_a_reply_that_is_done() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.sound(300, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five", "Fine."), ("and now",)))
+    assert stage.errors == []
+    assert stage.events("conversation.item.truncated") == []
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert [message.content for message in stage.model.asked[1]][1:] == ["count", "one two three four five", "and now"]
+
+
 # ---- text and items ----
 
 
@@ -680,8 +766,25 @@ def test_one_response_may_be_otherwise_than_the_session() -> None:
 
     stage = perform(scene)
     assert [messages[0].content for messages in stage.model.asked] == ["In French.", "Be brief."]
-    assert [options.max_tokens for options in stage.model.options] == [9, None]
+    assert [options.max_tokens for options in stage.model.options] == [9, NO_LIMIT]
     assert stage.sound_ms() == 1200
+
+
+@pytest.mark.parametrize(("of_session", "of_response", "asked"),
+    [(None, None, NO_LIMIT), ("inf", None, NO_LIMIT), (50, None, 50), (50, "inf", NO_LIMIT), ("inf", 9, 9)],
+)  # fmt: skip
+def test_model_is_asked_for_the_limit_that_is_shown(
+    of_session: int | str | None, of_response: int | str | None, asked: int
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(max_output_tokens=of_session)
+        await stage.types("hello")
+        await stage.send("response.create", response={"max_output_tokens": of_response})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.options[0].max_tokens == asked
+    assert stage.done[0]["max_output_tokens"] == (asked or "inf")
 
 
 def test_speed_and_instructions_are_the_clients() -> None:
@@ -717,7 +820,7 @@ def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
     assert [record.outcome for record in stage.records] == ["answered", "answered"]
 
 
-def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end() -> None:
+def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(tools=[LAMP_TOOL])
         await stage.types("lamp please")
@@ -732,9 +835,14 @@ def test_words_before_a_call_are_said_and_the_continuation_waits_for_their_end()
     stage = perform(scene, Stage((("Let me see to that.", LAMP), "It is on.")))
     assert [item["type"] for item in stage.done[0]["output"]] == ["message", "function_call"]
     begun_ms = stage.at_ms("response.created")
-    assert begun_ms[1] - begun_ms[0] == pytest.approx(1000, abs=60)
+    assert begun_ms[1] - begun_ms[0] < 200, "it does not wait for the end of the words"
     assert stage.sound_ms() == 1600
     assert stage.events("conversation.item.truncated") == []
+    assert next(message.content for message in stage.model.asked[1] if message.role == "assistant") == (
+        "Let me see to that."
+    )
+    ended_ms = [round(record.playout_start_ms or 0) for record in stage.records]
+    assert ended_ms[1] - ended_ms[0] == pytest.approx(1000, abs=60), "one is heard behind the other"
 
 
 def test_items_are_shown_deleted_and_missed() -> None:
@@ -757,8 +865,8 @@ def test_items_are_shown_deleted_and_missed() -> None:
     assert stage.events("conversation.item.retrieved")[0]["item"]["content"][0]["text"] == "one"
     assert [event["item_id"] for event in stage.events("conversation.item.deleted")] == ["a"]
     assert stage.errors == [
-        "item_not_found", "item_not_found", "item_id_taken", "previous_item_not_found", "call_id_not_found",
-        "item_truncate_not_assistant",
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_create_duplicate_item_id",
+        "item_create_invalid_previous_item_id", "invalid_tool_call_id", "unsupported_content_type",
     ]  # fmt: skip
     texts = [item.text for item in stage.session.conversation.items if isinstance(item, Said)]
     assert texts == ["zero", "two"]
@@ -829,7 +937,7 @@ def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
             await stage.until_idle()
 
     stage = perform(scene)
-    assert stage.errors == ["item_not_found"] * 4
+    assert stage.errors == ["item_retrieve_invalid_item_id", "item_delete_invalid_item_id"] * 2
     kinds = [event["type"] for event in stage.client.events if event["type"].startswith("conversation.item")]
     assert kinds[2:] == [
         "conversation.item.added", "conversation.item.deleted",
@@ -850,20 +958,47 @@ def test_an_id_that_was_told_already_is_taken() -> None:
         await stage.send("conversation.item.create", item=call)
 
     stage = perform(scene)
-    assert stage.errors == ["item_id_taken", "item_id_taken", "call_id_taken"]
+    assert stage.errors == ["item_create_duplicate_item_id", "item_create_duplicate_item_id", "call_id_taken"]
     (committed,) = stage.events("input_audio_buffer.committed")
     assert committed["item_id"] == stage.events("input_audio_buffer.speech_started")[0]["item_id"]
 
 
-def test_nothing_is_not_answered_but_what_is_asked_outright_is() -> None:
+@pytest.mark.parametrize("instructions", ["Greet the user first.", ""], ids=["instructed", "without instructions"])
+@pytest.mark.parametrize("detection", [None, {"type": "semantic_vad"}], ids=["manual", "semantic_vad"])
+def test_assistant_speaks_first_when_asked_in_an_empty_conversation(instructions: str, detection: Event | None) -> None:
     async def scene(stage: Stage) -> None:
+        await stage.update(instructions=instructions, audio={"input": {"turn_detection": detection}})
         await stage.send("response.create")
-        assert stage.errors == ["nothing_to_answer"]
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(("Hello, who is there?",)))
+    assert stage.errors == []
+    assert [message.content for message in stage.model.asked[0]] == ([instructions] if instructions else [])
+    assert stage.done[0]["status"] == "completed"
+    assert stage.done[0]["output"][0]["content"][0]["transcript"] == "Hello, who is there?"
+
+
+def test_assistant_speaks_first_by_instructions_of_the_response() -> None:
+    async def scene(stage: Stage) -> None:
         await stage.send("response.create", response={"instructions": "Greet the user."})
         await stage.until("response.done")
 
     stage = perform(scene)
+    assert stage.errors == []
     assert [message.content for message in stage.model.asked[0]] == ["Greet the user."]
+
+
+def test_assistant_speaks_again_without_a_new_question() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        for count in (1, 2):
+            await stage.send("response.create")
+            await stage.until("response.done", count)
+            await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant"]
 
 
 # ---- replies that the client stops ----
@@ -892,6 +1027,129 @@ def test_a_reply_is_cancelled_once() -> None:
     assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        await asyncio.sleep(0.55)
+        for what in order.split(", "):
+            await stop(stage, what, named=named)
+        await asyncio.sleep(3)
+        await stage.send("response.cancel")  # now there is surely nothing to cancel
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.errors == ["response_cancel_not_active"]
+    assert [response["status"] for response in stage.done] == ["cancelled"]
+    if "truncate" in order:
+        assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 300
+        assert stage.session.conversation.items[-1].text == "one"  # type: ignore[union-attr]
+    assert len(stage.events("output_audio_buffer.cleared")) == ("clear" in order)
+
+
+async def stop(stage: Stage, what: str, *, named: bool = False) -> None:
+    """The client stops the first reply."""
+    if what == "truncate":
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=300)
+    elif what == "cancel":
+        await stage.send("response.cancel", **({"response_id": "resp_1_1"} if named else {}))
+    else:
+        await stage.send("output_audio_buffer.clear")
+
+
+@pytest.mark.parametrize("heard_ms", [0, 1200], ids=["before a word was heard", "after some words"])
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel"])
+def test_stopping_a_reply_that_speech_has_stopped_is_no_error(order: str, heard_ms: int) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": not heard_ms})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        await stage.sound(heard_ms, loud=False)
+        await stage.sound(600, loud=True)
+        await stage.until("response.done")
+        for what in order.split(", "):
+            await stop(stage, what, named=True)
+        await stage.sound(1000, loud=False)
+        await stage.until("response.created", 2)
+        await stage.send("response.cancel", response_id="resp_9_1")
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.done[0]["status_details"]["reason"] == "turn_detected"
+    assert len(stage.events("conversation.item.deleted")) == (heard_ms == 0)
+    assert stage.errors == ["response_cancel_not_active"]
+
+
+def test_commands_about_an_item_that_was_taken_back_are_no_errors() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": True})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.sound(600, loud=True)
+        await stage.until("conversation.item.deleted")
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+        message = {"type": "message", "id": "x", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        assert stage.errors == []
+        await stage.send("conversation.item.retrieve", item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.client.items[1] == "x"
+    assert stage.errors == [
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_truncate_invalid_item_id"
+    ]  # fmt: skip
+
+
+def test_error_messages_begin_as_clients_compare_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count", id="mine")
+        await stage.types("count", id="mine")
+        await stage.send("conversation.item.retrieve", item_id="nope", event_id="rci_nope")
+        await stage.send("conversation.item.delete", item_id="nope")
+        await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
+        await stage.send("conversation.item.truncate", item_id="mine", content_index=0, audio_end_ms=0)
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="nope")
+        output = {"type": "function_call_output", "call_id": "nope", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.cancel")
+        await stage.send("response.cancel", response_id="resp_of_theirs")
+        await stage.sound(40, loud=False)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.output_item.added")
+        await stage.send("response.create")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=60_000)
+
+    stage = perform(scene)
+    errors = [event["error"] for event in stage.events("error")]
+    assert {error["type"] for error in errors} == {"invalid_request_error"}
+    assert errors[1]["event_id"] == "rci_nope"
+    assert [(error["code"], error["message"].partition(". ")[0].rstrip(".")) for error in errors] == [
+        ("item_create_duplicate_item_id", "Error adding item: an item with id 'mine' already exists"),
+        ("item_retrieve_invalid_item_id", "Error retrieving item: the item with id 'nope' does not exist"),
+        ("item_delete_invalid_item_id", "Error deleting item: the item with id 'nope' does not exist"),
+        ("item_truncate_invalid_item_id", "Error truncating item: the item with id 'nope' does not exist"),
+        ("unsupported_content_type", "Only model output audio messages can be truncated"),
+        ("item_create_invalid_previous_item_id", "Error adding item: the previous item with id 'nope' does not exist"),
+        ("invalid_tool_call_id", "Tool call ID 'nope' not found in conversation"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("input_audio_buffer_commit_empty", "Error committing input audio buffer: buffer too small"),
+        ("conversation_already_has_active_response",
+         "Conversation already has an active response in progress: resp_1_1"),
+        ("invalid_value", "Audio content of 800ms is already shorter than 60000ms"),
+    ]  # fmt: skip
+    assert errors[9]["message"].endswith("buffer only has 40.00ms of audio.")
+
+
 def test_what_plays_is_dropped_on_demand() -> None:
     async def scene(stage: Stage) -> None:
         await stage.send("output_audio_buffer.clear")
@@ -907,35 +1165,113 @@ def test_what_plays_is_dropped_on_demand() -> None:
     assert len(stage.events("conversation.item.truncated")) == 1
 
 
-def test_a_request_waits_until_the_last_reply_was_played_or_dropped() -> None:
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_response_created_right_after_response_done_does_not_wait_for_playback(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
         await stage.until("response.done")
+        done_ms.append(stage.now_ms)
         await stage.types("and now?")
-        await stage.send("response.create")
-        assert len(stage.events("response.created")) == 1
-        await stage.send("output_audio_buffer.clear")
-        assert len(stage.events("response.created")) == 2
+        await stage.send("response.create", response={"output_modalities": [modality]})
         await stage.until("response.done", 2)
+        done_ms.append(stage.now_ms)
+        await stage.until_idle()
+
+    done_ms: list[int] = []
+    stage = perform(scene, Stage(("one two three four five", "Fine.")))
+    assert stage.errors == []
+    assert done_ms[1] - done_ms[0] < 300
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert stage.events("conversation.item.truncated") == []
+    assert [message.content for message in stage.model.asked[1]][1:] == ["hello", "one two three four five", "and now?"]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts == ["one two three four five", "Fine."]
+    assert [record.outcome for record in stage.records] == ["answered", "answered"]
+
+
+async def follows(stage: Stage, modality: str = "audio") -> None:
+    """A second reply is made while the first one is still played."""
+    await stage.types("hello")
+    await stage.send("response.create")
+    await stage.until("response.done")
+    await stage.send("response.create", response={"output_modalities": [modality]})
+    await stage.until("response.done", 2)
+
+
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_speech_at_the_end_of_a_reply_that_another_follows_cuts_it(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.says_something()
+        await stage.until("response.done", 3)
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?"), ("wait",)))
+    assert stage.errors == []
+    cut = stage.events("conversation.item.truncated")[0]
+    assert cut["item_id"] == stage.done[0]["output"][0]["id"]
+    assert 100 < cut["audio_end_ms"] < 1000
+    heard = [message.content for message in stage.model.asked[2] if message.role == "assistant"]
+    assert heard[0].startswith("one")
+    assert "six" not in heard[0]
+    assert ("Fine." in heard) == (modality == "text"), "of sound that was behind it nothing was heard"
+
+
+@pytest.mark.parametrize("how", ["response.cancel", "output_audio_buffer.clear"])
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_stopping_stops_a_reply_that_another_follows(how: str, modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.send(how)
+        assert stage.session.idle
         await stage.send("response.create")
-        await stage.send("response.cancel")  # the reply that plays, and what waits for it
-        await asyncio.sleep(5)
+        await stage.until("response.done", 3)
 
-    stage = perform(scene)
-    assert len(stage.done) == 2
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?")))
+    assert stage.errors == []
+    cut = [event["item_id"] for event in stage.events("conversation.item.truncated")]
+    assert cut == [response["output"][0]["id"] for response in stage.done[: 1 + (modality == "audio")]]
 
 
-def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_truncating_a_reply_that_another_follows_leaves_the_other(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts == ["one two", "Fine."]
+
+
+def test_connection_lost_while_one_reply_follows_another_keeps_what_was_heard() -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage)
+        stage.talk.gone()
+        resumed(stage, ReplyId(2, 1), 0)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, Answered)]
+    assert texts[1] == "Fine."
+    assert [record.turn for record in stage.records] == [1, 2]
+
+
+def test_a_request_that_waits_for_speech_is_answered_with_what_is_said() -> None:
     """Else it came once more after that answer."""
 
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
         await stage.until("response.done")
+        await stage.sound(200, loud=True)
         await stage.types("and now?")
         await stage.send("response.create")
-        await stage.sound(100, loud=False)
         await stage.says_something()
         await stage.sound(6000, loud=False)
 
@@ -1027,7 +1363,7 @@ def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
         await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
 
     stage = perform(scene)
-    assert stage.errors == ["item_truncate_too_long"]
+    assert stage.errors == ["invalid_value"]
     assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
@@ -1047,7 +1383,7 @@ def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
             await cut(end_ms)
 
     stage = perform(scene)
-    assert stage.errors == ["item_truncate_not_assistant"] * 4
+    assert stage.errors == ["unsupported_content_type"] * 4
     assert stage.events("conversation.item.truncated") == []
     assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
     assert stage.done[0]["status"] == "completed"
@@ -1069,7 +1405,7 @@ def test_what_a_client_has_cut_never_grows_again() -> None:
     texts: list[str] = []
     stage = perform(scene, Stage((LONG,)))
     assert texts[1:] == ["one two three four five six seven", *["one two three"] * 3, "", ""]
-    assert stage.errors == [*["item_truncate_too_long"] * 3, "item_not_found"]
+    assert stage.errors == [*["invalid_value"] * 3, "item_truncate_invalid_item_id"]
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")][-4:] == [1500, 700, 700, 0]
 
 
@@ -1196,7 +1532,7 @@ def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> Non
         await stage.send("conversation.item.retrieve", item_id=item)
 
     stage = perform(scene)
-    assert stage.errors == ["item_not_found"]
+    assert stage.errors == ["item_retrieve_invalid_item_id"]
 
 
 def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:

@@ -29,6 +29,7 @@ from web.wire.commands import (
 )
 from web.wire.errors import ProtocolError
 from web.wire.parse import CLIENT_EVENTS, MAX_APPEND_BYTES, Reader
+from web.wire.reply_ids import UNKNOWN_REPLY
 from web.wire.session_config import AudioFormat, SessionConfig
 
 Json = dict[str, Any]
@@ -101,6 +102,7 @@ GOOD: list[tuple[Json, Command]] = [
     ),
     ({"type": "response.cancel"}, CancelResponse(None, None)),
     ({"type": "response.cancel", "response_id": "resp_12_3"}, CancelResponse(None, ReplyId(12, 3))),
+    ({"type": "response.cancel", "response_id": "resp_of_theirs"}, CancelResponse(None, UNKNOWN_REPLY)),
     (
         {"type": "repartee.playout", "response_id": "resp_1_2", "played_ms": 20, "finished": True, "latency_ms": 300.5},
         PlayoutReport(None, ReplyId(1, 2), 20.0, True, 300.5, None),
@@ -187,18 +189,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ({"type": "response.create", "response": 5}, "invalid_type", "response", "a number; it must be an object"),
     ({"type": "response.create", "response": {"conversation": "none"}}, "not_supported", "response.conversation", ""),
     ({"type": "response.create", "response": {"input": []}}, "not_supported", "response.input", "create items"),
-    ({"type": "response.create", "response": {"metadata": {"a": 1}}}, "invalid_type", "response.metadata.a", ""),
-    ({"type": "response.create", "response": {"metadata": []}}, "invalid_type", "response.metadata", ""),
-    (
-        {"type": "response.create", "response": {"metadata": {str(n): "" for n in range(17)}}},
-        "invalid_value", "response.metadata", "16 entries",
-    ),
-    (
-        {"type": "response.create", "response": {"tool_choice": {"type": "function", "name": "f"}}},
-        "invalid_value", "response.tool_choice", "not among the tools; allowed: none",
-    ),
-    ({"type": "response.cancel", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: an id"),
-    ({"type": "response.cancel", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: an id"),
+    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: an id"),
+    ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: an id"),
     ({"type": "repartee.playout", "response_id": "resp_1_1"}, "missing_required_parameter", "played_ms", ""),
     (
         '{"type": "repartee.playout", "response_id": "resp_1_1", "played_ms": 1e999}',
@@ -209,6 +201,25 @@ BAD: list[tuple[object, str, str | None, str]] = [
         "invalid_value", "played_ms", "…; allowed: 0 to",
     ),
 ]  # fmt: skip
+
+
+BAD_OPTIONS: list[tuple[Json, str, str, str]] = [
+    ({"metadata": {"a": 1}}, "invalid_type", "response.metadata.a", ""),
+    ({"metadata": []}, "invalid_type", "response.metadata", ""),
+    ({"metadata": {str(n): "" for n in range(17)}}, "invalid_value", "response.metadata", "16 entries"),
+    ({"tool_choice": {"type": "function", "name": "f"}}, "invalid_value", "response.tool_choice",
+     "not among the tools; allowed: none"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("response", "code", "param", "text"), BAD_OPTIONS, ids=[row[2] for row in BAD_OPTIONS])
+def test_wrong_option_is_left_out_of_the_response(response: Json, code: str, param: str, text: str) -> None:
+    found = read({"type": "response.create", "response": response})
+    assert isinstance(found, CreateResponse)
+    assert found.options == ResponseOptions()
+    (error,) = found.refused
+    assert (error.code, error.param) == (code, param)
+    assert re.search(text, error.message), error.message
 
 
 @pytest.mark.parametrize(("event", "code", "param", "text"), BAD, ids=[f"{n}:{row[1]}" for n, row in enumerate(BAD)])

@@ -175,7 +175,7 @@ class Core:
             case UpdateSession():
                 wire(lambda end: end.session_updated(command, voice=self._data.draw(st.none() | st.just("amy"))))
             case CreateItem(_, item) if item.id in self._client.items:
-                wire(lambda end: end.refuse(command, "item_id_taken"))
+                wire(lambda end: end.refuse(command, "item_create_duplicate_item_id"))
             case CreateItem(_, item):
                 item = replace(item, id=item.id or self._new_id())
                 self._history[item.id] = item
@@ -190,7 +190,7 @@ class Core:
                 wire(lambda end: end.item_retrieved(RetrieveItem(None, item_id), None))
                 assert self._client.events[-1]["type"] == "error", "it is gone"
             case DeleteItem():
-                wire(lambda end: end.refuse(command, "item_not_found"))
+                wire(lambda end: end.refuse(command, "item_delete_invalid_item_id"))
             case TruncateItem(_, item_id, audio_end_ms):
                 wire(lambda end: end.item_truncated(item_id, audio_end_ms))
             case ClearInput():
@@ -304,8 +304,8 @@ def test_where_an_item_is_put(after: str | None) -> None:
 
 @pytest.mark.parametrize(
     "refusal",
-    ["call_id_not_found", "call_id_taken", "item_truncate_not_assistant", "item_truncate_too_long", "nothing_to_answer",
-     "previous_item_not_found", "response_cancel_not_active"],
+    ["invalid_tool_call_id", "call_id_taken", "unsupported_content_type", "item_create_invalid_previous_item_id",
+     "response_cancel_not_active"],
 )  # fmt: skip
 def test_a_refusal_names_the_event(refusal: Any) -> None:
     client = Client()

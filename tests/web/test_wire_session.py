@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from wire_client import SERVICE, Client, check_shape
 
 from llm.chat import Function
-from web.wire.commands import CreateResponse, UpdateSession
+from web.wire.commands import CreateResponse, ResponseOptions, UpdateSession
 from web.wire.errors import ProtocolError
 from web.wire.parse import Reader
 from web.wire.session_config import AudioFormat, Extensions, Profile, SemanticVad, ServerVad, SessionConfig
@@ -30,7 +30,7 @@ def update(session: object, config: SessionConfig | None = None, spoken: str = "
     if isinstance(found, ProtocolError):
         return found
     assert isinstance(found, UpdateSession)
-    return found.config
+    return found.refused[0] if found.refused else found.config
 
 
 def detection(value: object, config: SessionConfig | None = None) -> object:
@@ -134,7 +134,7 @@ def test_profiles_are_eagerness(profile: Profile) -> None:
         ({"max_output_tokens": "lots"}, "invalid_type", "session.max_output_tokens", "or 'inf'"),
         ({"prompt": {"id": "p"}}, "not_supported", "session.prompt", "use instructions"),
         ({"tools": [{"type": "mcp", "server_label": "x"}]}, "not_supported", "session.tools[0].type", "function"),
-        ({"tools": [TOOL, TOOL]}, "invalid_value", "session.tools", "twice"),
+        ({"tools": [TOOL, TOOL]}, "invalid_value", "session.tools[1].name", "twice"),
         ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "is missing"),
         ({"tools": [{"name": "f", "parameters": []}]}, "invalid_type", "session.tools[0].parameters", "a list"),
         ({"tools": [{"name": "f", "parameters": DEEP}]}, "invalid_value", "session.tools[0].parameters", "32 levels"),
@@ -174,25 +174,118 @@ def test_profiles_are_eagerness(profile: Profile) -> None:
         ({"repartee": {"volume": 1}}, "unknown_parameter", "session.repartee.volume", "duck"),
     ],
 )  # fmt: skip
-def test_a_wrong_update_changes_nothing(session: object, code: str, param: str, text: str) -> None:
+def test_wrong_field_is_refused_by_name_and_the_others_take_effect(
+    session: object, code: str, param: str, text: str
+) -> None:
     client = Client()
     before = client.wire.config
-    if isinstance(session, dict):
-        session = {"instructions": "changed", **session}
-    (event,) = client.send({"type": "session.update", "event_id": "mine", "session": session})
+    if not isinstance(session, dict):
+        (event,) = client.send({"type": "session.update", "event_id": "mine", "session": session})
+        assert client.commands == []
+    else:
+        good = {"output_modalities": ["text"], "max_output_tokens": 7}
+        (event,) = client.send({"type": "session.update", "event_id": "mine", "session": {**good, **session}})
+        (command,) = client.commands
+        assert isinstance(command, UpdateSession)
+        assert (command.config.modality, command.config.max_output_tokens) == (
+            "audio" if "output_modalities" in session else "text",
+            "inf" if "max_output_tokens" in session else 7,
+        )
     error = event["error"]
     assert (error["code"], error["param"], error["event_id"]) == (code, param, "mine")
     assert text in error["message"]
     assert error["message"].startswith("session.update: ")
-    assert client.wire.config is before
-    assert client.commands == []
+    assert client.wire.config.instructions == before.instructions
+
+
+DETECTION = "session.audio.input.turn_detection"
+
+
+def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str | None], SessionConfig]:
+    """The fields that are refused, and the settings after."""
+    found = Reader(config or SessionConfig(), "en").read(json.dumps({"type": "session.update", "session": session}))
+    assert isinstance(found, UpdateSession)
+    return [error.param for error in found.refused], found.config
+
+
+@pytest.mark.parametrize(
+    ("session", "params", "expected"),
+    [
+        (
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000,
+                                                    "create_response": False}}}},
+            [f"{DETECTION}.idle_timeout_ms"],
+            SessionConfig(turn_detection=ServerVad(create_response=False)),
+        ),
+        (
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 5000,
+                                                    "prefix_padding_ms": 2000, "threshold": 0.7}}}},
+            [f"{DETECTION}.silence_duration_ms", f"{DETECTION}.prefix_padding_ms"],
+            SessionConfig(turn_detection=ServerVad(threshold=0.7)),
+        ),
+        (
+            {"audio": {"input": {"transcription": {"language": "de", "model": "m"}, "format": {"type": "audio/pcmu"}},
+                       "output": {"speed": 9, "voice": "amy"}}},
+            ["session.audio.input.transcription.language", "session.audio.output.speed"],
+            SessionConfig(input_format=AudioFormat.ULAW, voice="amy"),
+        ),
+        ({"prompt": {"id": "pmpt_1"}, "instructions": "Hi."}, ["session.prompt"], SessionConfig(instructions="Hi.")),
+        (
+            {"tools": [{"type": "mcp", "server_label": "x"}, TOOL, {"type": "function"}, {**TOOL, "strict": True}]},
+            ["session.tools[0].type", "session.tools[2].name", "session.tools[3].strict", "session.tools[3].name"],
+            SessionConfig(tools=(Function("get_time", "The time.", '{"type": "object"}'),)),
+        ),
+        (
+            {"tool_choice": {"type": "function", "name": "nope"}, "tools": [TOOL]},
+            ["session.tool_choice"],
+            SessionConfig(tools=(Function("get_time", "The time.", '{"type": "object"}'),)),
+        ),
+        (
+            {"modalities": ["audio", "text"], "voice": "amy", "input_audio_format": "pcm16", "turn_detection": None,
+             "temperature": 0.8, "max_response_output_tokens": "inf", "instructions": "Hi."},
+            ["session.modalities", "session.voice", "session.input_audio_format", "session.turn_detection",
+             "session.temperature", "session.max_response_output_tokens"],
+            SessionConfig(instructions="Hi."),
+        ),
+        (
+            {"audio": {"input": {"format": {"type": "audio/pcm", "rate": 16000}, "turn_detection": {"type": "x"}}},
+             "instructions": "Hi."},
+            ["session.audio.input.format.rate", f"{DETECTION}.type"],
+            SessionConfig(instructions="Hi."),
+        ),
+        ({"audio": 5, "repartee": [], "instructions": "Hi."}, ["session.audio", "session.repartee"],
+         SessionConfig(instructions="Hi.")),
+        ({"type": "transcription", "instructions": "Hi."}, ["session.type"], SessionConfig(instructions="Hi.")),
+        ({"audio": {"input": {"turn_detection": {"type": "semantic_vad", "eagerness": "very", "threshold": 0.5}}}},
+         [f"{DETECTION}.eagerness", f"{DETECTION}.threshold"], SessionConfig()),
+    ],
+    ids=["idle timeout", "server_vad", "language", "prompt", "tools", "tool choice", "beta fields", "whole objects",
+         "wrong types", "kind of session", "semantic_vad"],
+)  # fmt: skip
+def test_each_field_of_an_update_is_judged_by_itself(session: Json, params: list[str], expected: SessionConfig) -> None:
+    assert judged(session) == (params, expected)
+
+
+def test_update_with_thousands_of_unknown_fields_gets_a_bounded_number_of_errors() -> None:
+    client = Client()
+    events = client.send({"type": "session.update", "session": {f"x{n}": 1 for n in range(5000)}})
+    assert [event["type"] for event in events] == ["error"] * 32
+    assert "4968 more fields are refused" in events[-1]["error"]["message"]
+    assert len(client.commands) == 1
+
+
+def test_beta_fields_are_told_where_they_have_gone() -> None:
+    client = Client()
+    (event,) = client.send({"type": "session.update", "session": {"input_audio_transcription": {"model": "whisper-1"}}})
+    assert event["error"]["code"] == "unknown_parameter"
+    assert event["error"]["message"].endswith("use audio.input.transcription")
 
 
 def test_a_tool_has_finite_numbers() -> None:
     text = '{"type": "session.update", "session": {"tools": [{"name": "f", "parameters": {"x": [1e999]}}]}}'
     found = Reader(SessionConfig(), "en").read(text)
-    assert isinstance(found, ProtocolError)
-    assert (found.code, found.param) == ("invalid_value", "session.tools[0].parameters")
+    assert isinstance(found, UpdateSession)
+    assert [(error.code, error.param) for error in found.refused] == [("invalid_value", "session.tools[0].parameters")]
 
 
 def test_turn_detection_needs_a_type_where_there_was_none() -> None:
@@ -201,11 +294,9 @@ def test_turn_detection_needs_a_type_where_there_was_none() -> None:
     assert found.code == "missing_required_parameter"
 
 
-def test_the_tool_that_must_be_called_cannot_be_taken_away() -> None:
+def test_tool_choice_is_auto_once_its_tool_is_gone() -> None:
     config = SessionConfig(tools=(Function("f", "", "{}"),), tool_choice="f")
-    found = update({"tools": []}, config)
-    assert isinstance(found, ProtocolError)
-    assert found.param == "session.tool_choice"
+    assert judged({"tools": []}, config) == (["session.tool_choice"], SessionConfig())
 
 
 @pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
@@ -337,8 +428,32 @@ def test_tools_of_one_response_must_have_the_function_that_the_session_chose() -
     def read(**response: object) -> object:
         return reader.read(json.dumps({"type": "response.create", "response": response}))
 
-    refused = read(tools=[TOOL])
-    assert isinstance(refused, ProtocolError)
-    assert (refused.code, refused.param) == ("invalid_value", "response.tool_choice")
-    assert isinstance(read(tools=[TOOL], tool_choice="auto"), CreateResponse)
-    assert isinstance(read(), CreateResponse)
+    found = read(tools=[TOOL])
+    assert isinstance(found, CreateResponse)
+    assert [(error.code, error.param) for error in found.refused] == [("invalid_value", "response.tool_choice")]
+    assert found.options.tool_choice == "auto"
+    for good in (read(tools=[TOOL], tool_choice="auto"), read()):
+        assert isinstance(good, CreateResponse)
+        assert good.refused == ()
+
+
+def test_wrong_options_of_a_response_are_refused_and_the_response_is_made() -> None:
+    client = Client()
+    response = {"prompt": {"id": "x"}, "metadata": {"a": 1}, "temperature": 1, "instructions": "Be brief.",
+                "audio": {"output": {"voice": "amy", "speed": 2}}, "max_output_tokens": 0, "tools": 5}  # fmt: skip
+    events = client.send({"type": "response.create", "event_id": "mine", "response": response})
+    assert [(event["error"]["param"], event["error"]["event_id"]) for event in events] == [
+        (f"response.{name}", "mine")
+        for name in ("prompt", "metadata.a", "temperature", "audio.output.speed", "max_output_tokens", "tools")
+    ]
+    (command,) = client.commands
+    assert isinstance(command, CreateResponse)
+    assert command.options == ResponseOptions(instructions="Be brief.")
+
+
+@pytest.mark.parametrize("other", [{"conversation": "none"}, {"input": []}, {"conversation": 5}])
+def test_response_of_another_kind_is_refused_as_a_whole(other: Json) -> None:
+    client = Client()
+    (event,) = client.send({"type": "response.create", "response": {"instructions": "Be brief.", **other}})
+    assert event["error"]["param"] == f"response.{next(iter(other))}"
+    assert client.commands == []

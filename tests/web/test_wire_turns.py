@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -191,7 +192,7 @@ def manual(client: Client) -> None:
     client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "Noon."), sent())
     client.tell(SpeechStarted(2, 3000.0, SECOND))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine_2"})
-    client.tell(NothingHeard(2, 3100.0, "no words"))
+    client.tell(NothingHeard(2, 3100.0, "no words", Said(SECOND, "", spoken=True)))
     client.send({"type": "input_audio_buffer.clear"})
     client.do(lambda wire: wire.input_cleared())
 
@@ -240,7 +241,7 @@ def telephone(client: Client) -> None:
 def lost_words(client: Client) -> None:
     client.tell(
         SpeechStarted(1, 100.0, USER),
-        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken"),
+        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken", lost=True),
         ReplyBegun(REPLY, ASSISTANT, spoken=True),
         UnitSpoken(REPLY, "I did not get that."),
         sent(),
@@ -448,7 +449,7 @@ def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> 
     assert [event["type"] for event in rest if event["type"].startswith("conversation.")] == []
     assert rest[-1]["response"]["output"][0]["id"] == ASSISTANT
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
-    assert event["error"]["code"] == "item_not_found"
+    assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
 def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
@@ -456,7 +457,7 @@ def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
     asked(client)
     client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "went on"))
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
-    assert event["error"]["code"] == "item_not_found"
+    assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
 def test_an_item_that_is_given_up_is_told() -> None:
@@ -518,6 +519,58 @@ def test_why_a_response_was_cancelled(why: Literal["voice", "went on", "requeste
     asked(client)
     (event,) = client.tell(ReplyCut(REPLY, "", 0.0, why))
     assert event["response"]["status_details"] == {"type": "cancelled", "reason": reason}
+
+
+TOKENS = {
+    "total_tokens": 14,
+    "input_tokens": 7,
+    "output_tokens": 7,
+    "input_token_details": {
+        "text_tokens": 7,
+        "audio_tokens": 0,
+        "image_tokens": 0,
+        "cached_tokens": 3,
+        "cached_tokens_details": {"text_tokens": 3, "audio_tokens": 0, "image_tokens": 0},
+    },
+    "output_token_details": {"text_tokens": 7, "audio_tokens": 0},
+}
+ENDINGS: list[tuple[str, ReplySent | ReplyCut]] = [
+    ("completed", ReplySent(REPLY, "", None, None, 7, 7, 3)),
+    ("incomplete", ReplySent(REPLY, "", None, "length", 7, 7, 3)),
+    ("failed", ReplySent(REPLY, "", "torn", None, 7, 7, 3)),
+    ("cancelled", ReplyCut(REPLY, "", 0.0, "voice", 7, 7, 3)),
+    ("cancelled", ReplyCut(REPLY, "", 0.0, "client", 7, 7, 3)),
+    ("failed", ReplyCut(REPLY, "", 0.0, "stuck", 7, 7, 3)),
+]
+
+
+@pytest.mark.parametrize(("status", "end"), ENDINGS, ids=[f"{status} {n}" for n, (status, _) in enumerate(ENDINGS)])
+@pytest.mark.parametrize("known", [True, False], ids=["counted", "not counted"])
+def test_usage_is_an_object_however_a_response_ends(status: str, end: ReplySent | ReplyCut, *, known: bool) -> None:
+    client = Client()
+    asked(client)
+    if not known:
+        end = replace(end, prompt_tokens=None, completion_tokens=None, cached_tokens=None)
+    response = client.tell(UnitSpoken(REPLY, "It is noon."), end)[-1 if isinstance(end, ReplySent) else -2]["response"]
+    assert response["status"] == status
+    assert response["usage"] == (TOKENS if known else zeros(TOKENS))
+
+
+def zeros(counts: dict[str, object]) -> dict[str, object]:
+    return {name: zeros(inner) if isinstance(inner, dict) else 0 for name, inner in counts.items()}
+
+
+def test_message_is_done_before_the_function_call_behind_it() -> None:
+    client = Client()
+    asked(client)
+    call = Called(ItemId("item_f"), "call_1", "set_lamp", "{}")
+    events = client.tell(UnitSpoken(REPLY, "Let me see."), FunctionCalled(REPLY, call), sent())
+    told = [(event["type"], event["output_index"]) for event in events if "output_item" in event["type"]]
+    assert told == [
+        ("response.output_item.added", 0), ("response.output_item.done", 0),
+        ("response.output_item.added", 1), ("response.output_item.done", 1),
+    ]  # fmt: skip
+    assert [item["type"] for item in events[-1]["response"]["output"]] == ["message", "function_call"]
 
 
 def test_written_messages_stay_text() -> None:

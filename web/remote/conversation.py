@@ -186,6 +186,8 @@ class RemoteConversation:
     def _transcribed(self, event: Event) -> Iterator[Effect]:
         name, words = ItemId(str(event["item_id"])), str(event["transcript"])
         self._items[name] = None
+        if not words:
+            return  # of a turn that we ended: repartee.nothing_said follows
         whole = f"{self._taken} {words}".strip() if self._goes_on else words
         turn = self._next_turn
         self._taken, self._goes_on = whole, False

@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from assistant.items import Item, ItemId
 from assistant.turn_events import ReplyId
 from llm.chat import Function
+from web.wire.errors import ProtocolError
 from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateSession:
-    """The session's settings change; `config`: what is in force now, as a whole."""
+    """The session's settings change.
+
+    Attributes:
+        config: What is in force now, as a whole.
+        refused: Fields that were wrong, and changed nothing.
+    """
 
     event_id: str | None
     config: SessionConfig
+    refused: tuple[ProtocolError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +113,15 @@ class ResponseOptions:
 
 @dataclass(frozen=True, slots=True)
 class CreateResponse:
-    """Answer now, from the history."""
+    """Answer now, from the history.
+
+    Attributes:
+        refused: Options that were wrong; the response is in these as the session has it.
+    """
 
     event_id: str | None
     options: ResponseOptions
+    refused: tuple[ProtocolError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a client is told went wrong. An error ends nothing: the session lives on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,50 +27,73 @@ class ProtocolError:
 
 
 Refusal = Literal[
-    "call_id_not_found",
     "call_id_taken",
     "conversation_already_has_active_response",
     "input_audio_buffer_commit_empty",
-    "item_id_taken",
-    "item_not_found",
-    "item_truncate_not_assistant",
+    "invalid_tool_call_id",
+    "item_create_duplicate_item_id",
+    "item_create_invalid_previous_item_id",
+    "item_delete_invalid_item_id",
+    "item_retrieve_invalid_item_id",
+    "item_truncate_invalid_item_id",
     "item_truncate_too_long",
-    "nothing_to_answer",
     "output_audio_buffer_clear_empty",
-    "previous_item_not_found",
     "response_cancel_not_active",
+    "unsupported_content_type",
 ]
-"""Why the core does not do what a well-formed command asks: the error's code."""
+"""Why the core does not do what a well-formed command asks. It is the error's code, but for those in `CODES`."""
 
+CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
+
+# Codes and the beginnings of messages are those of OpenAI's own service: clients compare them (LiveKit ignores errors
+# that begin with "Cancellation failed", Pipecat stays connected only after item_retrieve_invalid_item_id). A remedy may
+# follow.
 _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
-    "call_id_not_found": ("no function call of this call_id is in the conversation", "item.call_id"),
-    "call_id_taken": ("a function call of this call_id is in the conversation already", "item.call_id"),
+    "call_id_taken": (
+        "Error adding item: a function call with call_id '{call_id}' already exists. Use another call_id.",
+        "item.call_id",
+    ),
     "conversation_already_has_active_response": (
-        "a response is under way; wait for its response.done or send response.cancel first",
+        "Conversation already has an active response in progress: {response_id}. Wait until the response is finished "
+        "before creating a new one.",
         None,
     ),
     "input_audio_buffer_commit_empty": (
-        "no words were heard in the input audio buffer; append at least 100 ms of speech before committing",
+        "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has "
+        "{buffer_ms:.2f}ms of audio.",
         None,
     ),
-    "item_id_taken": ("the conversation has an item of this id already; leave the id out to be given one", "item.id"),
-    "item_not_found": ("the conversation has no item of this id", "item_id"),
-    "item_truncate_not_assistant": ("only a spoken message of the assistant can be truncated", "item_id"),
-    "item_truncate_too_long": (
-        "audio_end_ms is later than the end of the item's audio, or of what a truncation left of it",
-        "audio_end_ms",
+    "invalid_tool_call_id": ("Tool call ID '{call_id}' not found in conversation.", "item.call_id"),
+    "item_create_duplicate_item_id": (
+        "Error adding item: an item with id '{item_id}' already exists. Leave the id out to be given one.",
+        "item.id",
     ),
-    "nothing_to_answer": ("there is nothing to answer yet; create an item or commit audio first", None),
-    "output_audio_buffer_clear_empty": ("nothing is being played", None),
-    "previous_item_not_found": (
-        "the conversation has no item of this id; use 'root' for the beginning, or leave it out for the end",
+    "item_create_invalid_previous_item_id": (
+        "Error adding item: the previous item with id '{previous_item_id}' does not exist. Use 'root' for the "
+        "beginning, or leave previous_item_id out for the end.",
         "previous_item_id",
     ),
-    "response_cancel_not_active": ("there is no such response under way", "response_id"),
+    "item_delete_invalid_item_id": ("Error deleting item: the item with id '{item_id}' does not exist.", "item_id"),
+    "item_retrieve_invalid_item_id": ("Error retrieving item: the item with id '{item_id}' does not exist.", "item_id"),
+    "item_truncate_invalid_item_id": ("Error truncating item: the item with id '{item_id}' does not exist.", "item_id"),
+    "item_truncate_too_long": (
+        "Audio content of {audio_ms}ms is already shorter than {audio_end_ms}ms.",
+        "audio_end_ms",
+    ),
+    "output_audio_buffer_clear_empty": ("Nothing is being played.", None),
+    "response_cancel_not_active": ("Cancellation failed: no active response found", "response_id"),
+    "unsupported_content_type": ("Only model output audio messages can be truncated", "item_id"),
 }
 
 
-def refused(refusal: Refusal, event_id: str | None) -> ProtocolError:
-    """The error that tells a client of a refusal."""
+def refused(refusal: Refusal, event_id: str | None, about: Mapping[str, object]) -> ProtocolError:
+    """The error that tells a client of a refusal; `about`: the ids and amounts that its message names."""
     message, param = _REFUSALS[refusal]
-    return ProtocolError(refusal, message, param, event_id)
+    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_Known(about)), param, event_id)
+
+
+class _Known(dict[str, object]):
+    """A value that is not known is 0 in a message: it never fails."""
+
+    def __missing__(self, _name: str) -> object:
+        return 0

@@ -4,6 +4,7 @@ Null counts as left out, unless null has a meaning of its own. A value is shown 
 few words: the rest may be what people said.
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from typing import Any
 
 Check = Callable[[object, str], Any]
 """(value, path) -> the value in the types of the program. Raises FieldError."""
+
+PartCheck = Callable[[object, str, "Refusals"], Any]
+"""The same for a value of several parts, each judged by itself: what is wrong in it is added to the refusals, and the
+rest is returned. Raises FieldError where the value as a whole is wrong."""
 
 MAX_ID_CHARS = 128
 MAX_TEXT_CHARS = 1 << 20
@@ -29,6 +34,37 @@ class FieldError(Exception):
         self.param = param
 
 
+MAX_REFUSALS = 32
+"""Fields of one event that are refused one by one; the last error counts the others."""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Fields of one event that are refused while the others take effect."""
+
+    errors: list[FieldError] = dataclasses.field(default_factory=list)
+    more: int = 0
+
+    @property
+    def full(self) -> bool:
+        """No more are told one by one."""
+        return len(self.errors) >= MAX_REFUSALS
+
+    def add(self, error: FieldError) -> None:
+        """Another one."""
+        if self.full:
+            self.more += 1
+        else:
+            self.errors.append(error)
+
+    def told(self) -> list[FieldError]:
+        """What the client is told, in order."""
+        if not self.more:
+            return self.errors
+        *first, last = self.errors
+        return [*first, FieldError(last.code, f"{last}; {self.more} more fields are refused as well", last.param)]
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """What a field may be.
@@ -36,11 +72,17 @@ class Field:
     Attributes:
         required: It must be there.
         null: Null means something; otherwise it counts as left out.
+        essential: The meaning of the others depends on it: where it is wrong, the object as a whole is.
+        parts: Judges each of its parts by itself, see `accepted`.
+        listed: Named among the allowed fields; else it is never right, not even as null.
     """
 
     check: Check
     required: bool = False
     null: bool = False
+    essential: bool = False
+    parts: PartCheck | None = None
+    listed: bool = True
 
 
 Table = Mapping[str, Field]
@@ -57,11 +99,7 @@ def checked(value: object, path: str, table: Table) -> dict[str, Any]:
         raise wrong_type(path, value, "an object")
     for name in value:
         if name not in table:
-            raise FieldError(
-                "unknown_parameter",
-                f"unknown field {shown(prefix + name)}; allowed are {', '.join(sorted(table))}",
-                (prefix + name)[:MAX_ID_CHARS],
-            )
+            raise _unknown(prefix + name, table)
     found = {}
     for name, field in table.items():
         inner = value.get(name)
@@ -73,9 +111,66 @@ def checked(value: object, path: str, table: Table) -> dict[str, Any]:
     return found
 
 
+def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict[str, Any]:
+    """The fields of an object that are right; each that is wrong or unknown is refused by itself.
+
+    Raises:
+        FieldError: the value is no object, or one of its required or essential fields is wrong.
+    """
+    prefix = f"{path}." if path else ""
+    if not isinstance(value, dict):
+        raise wrong_type(path, value, "an object")
+    found = {}
+    for name, inner in value.items():
+        field = table.get(name)
+        if field is None and refusals.full:
+            refusals.more += 1
+        elif field is None:
+            refusals.add(_unknown(prefix + name, table))
+        elif inner is None and not field.null and field.listed:
+            continue
+        else:
+            try:
+                found[name] = _part(field, inner, prefix + name, refusals)
+            except FieldError as error:
+                if field.required or field.essential:
+                    raise
+                refusals.add(error)
+    for name, field in table.items():
+        if field.required and name not in found:
+            raise FieldError("missing_required_parameter", f"{prefix}{name} is missing", prefix + name)
+    return found
+
+
+def _part(field: Field, value: object, path: str, refusals: Refusals) -> Any:
+    if value is None and field.listed:
+        return None
+    return field.check(value, path) if field.parts is None else field.parts(value, path, refusals)
+
+
+def _unknown(path: str, table: Table) -> FieldError:
+    allowed = ", ".join(sorted(name for name, field in table.items() if field.listed))
+    return FieldError("unknown_parameter", f"unknown field {shown(path)}; allowed are {allowed}", path[:MAX_ID_CHARS])
+
+
 def nested(table: Table) -> Check:
     """An object with these fields."""
     return lambda value, path: checked(value, path, table)
+
+
+def in_parts(table: Table, *, null: bool = False) -> Field:
+    """A field that is an object with these fields, each judged by itself."""
+    return Field(nested(table), null=null, parts=lambda value, path, refusals: accepted(value, path, table, refusals))
+
+
+def moved(place: str) -> Field:
+    """A field of the beta protocol, which is somewhere else now, or nowhere ("")."""
+
+    def check(_value: object, path: str) -> None:
+        remedy = f"use {place}" if place else "leave it out"
+        raise FieldError("unknown_parameter", f"unknown field {shown(path)} of the beta protocol; {remedy}", path)
+
+    return Field(check, listed=False)
 
 
 def text(*, most_chars: int = MAX_TEXT_CHARS, least_chars: int = 0) -> Check:

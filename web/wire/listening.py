@@ -4,7 +4,7 @@ from collections import deque
 from typing import assert_never
 
 from assistant.facts import NothingHeard, SpeechStarted, TurnTaken, WordsHeard
-from assistant.items import Said
+from assistant.items import Item, Said
 from web.wire.commands import CommitInput
 from web.wire.errors import ProtocolError, refused
 from web.wire.item_order import ItemOrder
@@ -78,45 +78,64 @@ class Listening:
         return speech
 
     def _drop(self, nothing: NothingHeard, config: SessionConfig, invented_ms: float | None) -> None:
-        speech = self._stop(nothing.at_ms, _known(config, invented_ms))
-        if speech is not None and config.extensions.events:
-            self._outbox.add("repartee.nothing_said", {"item_id": speech.item, "why": nothing.why})
-        self._refuse_commit()
+        known = _known(config, invented_ms)
+        speech = self._stop(nothing.at_ms, known)
+        if nothing.item is not None:
+            self._add_spoken(nothing.item, speech, nothing.at_ms, known)
+            self._tell_transcript(nothing.item, config, 0.0, lost=nothing.why == "stuck")
+        item_id = speech.item if speech is not None else nothing.item.id if nothing.item is not None else None
+        if item_id is not None and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.why})
+        if nothing.item is None:
+            self._refuse_commit()
 
     def _take(self, turn: TurnTaken, config: SessionConfig, invented_ms: float | None) -> None:
         self._taken = turn
         known = _known(config, invented_ms)
-        speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" else None
         item = turn.item
+        spoken = item if isinstance(item, Said) and item.spoken else None
+        speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
         if item is None or item.id in self._order:
             # Somebody went on without words, or the client put the item in itself.
             if turn.origin == "spoken":
                 self._refuse_commit()
             return
-        spoken = item if isinstance(item, Said) and item.spoken else None
-        previous = self._order.insert(item.id)
-        if spoken is not None:
-            if self.committing:
-                self.committing.popleft()
-            committed: JsonObject = {"previous_item_id": previous, "item_id": item.id}
-            if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
-                known = {"audio_end_ms": _whole_ms(turn.speech_end_ms or 0.0), **known}
-                committed |= _extension(known)
-            self._outbox.add("input_audio_buffer.committed", committed)
+        if spoken is None:
+            self._add_item(item)
+            return
+        self._add_spoken(spoken, speech, turn.speech_end_ms, known)
+        began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
+        spoken_ms = max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0))
+        self._tell_transcript(spoken, config, spoken_ms, lost=turn.lost)
+        if not spoken.text and not turn.lost and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
+
+    def _add_spoken(self, item: Said, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject) -> None:
+        """What was said is an item of the conversation."""
+        if self.committing:
+            self.committing.popleft()
+        committed: JsonObject = {"previous_item_id": self._order.insert(item.id), "item_id": item.id}
+        if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
+            committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(item)
+
+    def _add_item(self, item: Item) -> None:
+        previous = self._order.before(item.id) if item.id in self._order else self._order.insert(item.id)
         shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
         self._outbox.add("conversation.item.added", shown)
         self._outbox.add("conversation.item.done", shown)
-        if spoken is not None and config.transcription:
-            began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
-            self._tell_words(spoken, max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0)))
 
-    def _tell_words(self, item: Said, spoken_ms: float) -> None:
+    def _tell_transcript(self, item: Said, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
+        if not config.transcription:
+            return
         of_item: JsonObject = {"item_id": item.id, "content_index": 0}
-        if not item.text:
+        if lost:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
             self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
-        self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
+        if item.text:
+            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
         usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
         self._outbox.add(
             "conversation.item.input_audio_transcription.completed",
@@ -126,7 +145,7 @@ class Listening:
     def _refuse_commit(self) -> None:
         if self.committing:
             commit = self.committing.popleft()
-            refusal = refused("input_audio_buffer_commit_empty", commit.event_id)
+            refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
             self._outbox.add("error", {"error": error_object(refusal)})
 
 

@@ -27,7 +27,9 @@ from web.wire.fields import (
     IDENTIFIER,
     Field,
     FieldError,
+    Refusals,
     Table,
+    accepted,
     checked,
     flag,
     listed,
@@ -39,7 +41,7 @@ from web.wire.fields import (
     wrong_value,
 )
 from web.wire.items import item_of
-from web.wire.reply_ids import reply_of
+from web.wire.reply_ids import UNKNOWN_REPLY, reply_of
 from web.wire.session_config import SessionConfig
 from web.wire.session_fields import response_options, updated
 
@@ -85,12 +87,14 @@ class Reader:
                 _refuse_type(kind)
             return known(self, event, event_id)
         except FieldError as error:
-            name = f"{kind}: " if known else ""
-            return ProtocolError(error.code, f"{name}{error}", error.param or None, event_id)
+            return _error(error, f"{kind}: " if known else "", event_id)
 
     def _session_update(self, event: JsonObject, event_id: str | None) -> Command:
-        session = _checked(event, {"session": Field(_unchecked, required=True)})["session"]
-        return UpdateSession(event_id, updated(self.config, session, self._spoken))
+        refusals = Refusals()
+        table = {**_ENVELOPE, "session": Field(_unchecked, required=True)}
+        session = accepted(event, "", table, refusals)["session"]
+        config = updated(self.config, session, self._spoken, refusals)
+        return UpdateSession(event_id, config, _refused("session.update", refusals, event_id))
 
     def _append(self, event: JsonObject, event_id: str | None) -> Command:
         # Fifty times a second: the usual case without a table.
@@ -119,8 +123,18 @@ class Reader:
         return CreateItem(event_id, item, None if after is None else ItemId(after))
 
     def _response_create(self, event: JsonObject, event_id: str | None) -> Command:
-        found = _checked(event, {"response": Field(_unchecked)})
-        return CreateResponse(event_id, response_options(self.config, found.get("response", {})))
+        refusals = Refusals()
+        found = accepted(event, "", {**_ENVELOPE, "response": Field(_unchecked)}, refusals)
+        options = response_options(self.config, found.get("response", {}), refusals)
+        return CreateResponse(event_id, options, _refused("response.create", refusals, event_id))
+
+
+def _refused(kind: str, refusals: Refusals, event_id: str | None) -> tuple[ProtocolError, ...]:
+    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.told())
+
+
+def _error(error: FieldError, name: str, event_id: str | None) -> ProtocolError:
+    return ProtocolError(error.code, f"{name}{error}", error.param or None, event_id)
 
 
 def _item_truncate(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
@@ -141,7 +155,8 @@ def _playout(_reader: Reader, event: JsonObject, event_id: str | None) -> Comman
 
 
 def _cancel(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
-    return CancelResponse(event_id, _checked(event, {"response_id": Field(_reply)}).get("response_id"))
+    name = _checked(event, {"response_id": Field(IDENTIFIER)}).get("response_id")
+    return CancelResponse(event_id, None if name is None else reply_of(name) or UNKNOWN_REPLY)
 
 
 _Read = Callable[[Reader, JsonObject, str | None], Command]

@@ -34,7 +34,9 @@ from web.wire.commands import (
     CommitInput,
     CreateItem,
     CreateResponse,
+    DeleteItem,
     RetrieveItem,
+    TruncateItem,
     UpdateSession,
 )
 from web.wire.errors import ProtocolError, Refusal, refused
@@ -79,17 +81,22 @@ class Realtime:
     # ---- what the client says ----
 
     def receive(self, text: str) -> tuple[Command, ...]:
-        """The command that a message is; none where it is wrong: its error is ready to be sent. Never raises."""
+        """The command that a message is; none where it is wrong: its error is ready to be sent. Never raises.
+
+        Errors of single fields are ready, too, before what comes of the command.
+        """
         command = self._reader.read(text)
         match command:
             case ProtocolError():
                 self.report(command)
                 return ()
             case UpdateSession():
+                self._report_all(command.refused)
                 self._reader.config = command.config
             case CommitInput():
                 self._listening.committing.append(command)
             case CreateResponse():
+                self._report_all(command.refused)
                 self._speaking.ask(command)
         return (command,)
 
@@ -157,7 +164,7 @@ class Realtime:
         elif (response := self._speaking.of_item(command.item_id)) is not None:
             shown = response.message()
         else:
-            self.refuse(command, "item_not_found")
+            self.refuse(command, "item_retrieve_invalid_item_id")
             return
         self._outbox.add("conversation.item.retrieved", {"item": shown})
 
@@ -193,12 +200,12 @@ class Realtime:
         """The response that the client asked for is not begun any more: it has cancelled it."""
         self._speaking.cancel()
 
-    def refuse(self, command: Command, refusal: Refusal) -> None:
-        """The command is not done, for this reason."""
+    def refuse(self, command: Command, refusal: Refusal, **about: object) -> None:
+        """The command is not done, for this reason; `about`: what the message names that the command does not."""
         if isinstance(command, CommitInput) and command in self._listening.committing:
             self._listening.committing.remove(command)
         self._speaking.refuse(command)
-        error = refused(refusal, command.event_id)
+        error = refused(refusal, command.event_id, _named_by(command) | about)
         if isinstance(command, CancelResponse) and command.reply is None:
             error = replace(error, param=None)  # it named no response
         self.report(error)
@@ -206,6 +213,10 @@ class Realtime:
     def report(self, error: ProtocolError) -> None:
         """Anything else that went wrong."""
         self._outbox.add("error", {"error": error_object(error)})
+
+    def _report_all(self, errors: Sequence[ProtocolError]) -> None:
+        for error in errors:
+            self.report(error)
 
     # ---- what happens ----
 
@@ -271,3 +282,15 @@ class Realtime:
     def _tell_extension(self, kind: ExtensionType, fields: JsonObject) -> None:
         if self.config.extensions.events:
             self._outbox.add(kind, fields)
+
+
+def _named_by(command: Command) -> dict[str, object]:
+    """The ids and amounts in a command, for messages about it."""
+    match command:
+        case CreateItem(_, item, after):
+            return {"item_id": item.id, "previous_item_id": after, "call_id": getattr(item, "call_id", "")}
+        case TruncateItem(_, item_id, audio_end_ms):
+            return {"item_id": item_id, "audio_end_ms": audio_end_ms}
+        case RetrieveItem(_, item_id) | DeleteItem(_, item_id):
+            return {"item_id": item_id}
+    return {}

@@ -6,6 +6,9 @@ from assistant.turn_events import ReplyId
 
 _FORM = re.compile(r"resp_([0-9]{1,9})_([0-9]{1,9})")
 
+UNKNOWN_REPLY = ReplyId(0, 0)
+"""Stands for a name that no reply ever had: turns count from 1."""
+
 
 def response_id(reply: ReplyId) -> str:
     """The reply's name on the wire."""

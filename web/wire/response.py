@@ -46,6 +46,7 @@ class Response:
         self._index = 0  # of the message, among the response's items
         self._delta_start = ""
         self._cut = False
+        self._message_done = False
         if not deleted:
             order.reserve(item_id)  # here, too, the history has it from now on
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
@@ -54,7 +55,7 @@ class Response:
 
     def say(self, text: str) -> None:
         """A piece of its words."""
-        if not text:
+        if not text or self._message_done:
             return
         self._begin_message()
         self._text += text
@@ -65,13 +66,16 @@ class Response:
         """A piece of its sound: int16 (n,) at 24 kHz. False: it comes as text only."""
         if not self.head.spoken:
             return False
-        if len(pcm):
+        if len(pcm) and not self._message_done:
             self._begin_message()
             self._send_sound(self._sound.push(pcm))
         return True
 
     def call(self, item: Called) -> None:
-        """A function is called; the call comes whole."""
+        """A function is called; the call comes whole, behind the words that came before it."""
+        if self.began and not self._message_done:
+            self._send_sound(self._sound.flush())
+            self._end_message("completed")
         index = len(self._calls) + self.began
         at = {**self._at(), "output_index": index}
         about = {**at, "item_id": item.id, "call_id": item.call_id}
@@ -92,11 +96,11 @@ class Response:
         """It is over: everything was sent, or it was cut short."""
         ending = ending_of(fact)
         self.open = False
-        if self.began:
+        if self.began and not self._message_done:
             if isinstance(fact, ReplySent):
                 self._send_sound(self._sound.flush())
             self._end_message("completed" if ending.status == "completed" else "incomplete")
-        else:
+        elif not self.began:
             self._order.remove(self.item_id)
         output = [*self._calls, (self._index, self.message())] if self.began else self._calls
         items = [item for _, item in sorted(output, key=lambda entry: entry[0])]
@@ -155,7 +159,7 @@ class Response:
         self._outbox.add("response.content_part.added", {**self._part_at(), "part": self._part("")})
 
     def _end_message(self, status: str) -> None:
-        self._status = status
+        self._status, self._message_done = status, True
         at = self._part_at()
         if self.head.spoken:
             self._outbox.add("response.output_audio.done", at)

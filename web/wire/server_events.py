@@ -78,7 +78,7 @@ class Ending:
 
     Attributes:
         details: Why, as status_details.
-        usage: The service's count, if it gave one.
+        usage: The service's count, 0 where it gave none; None while it is under way.
     """
 
     status: Status
@@ -102,9 +102,9 @@ def ending_of(fact: ReplySent | ReplyCut) -> Ending:
             return Ending("incomplete", details, usage)
         return Ending("completed", {"type": "completed"}, usage)
     if fact.why == "stuck":
-        return Ending("failed", _failure("reply_stuck", "the reply did not go on and was given up"))
+        return Ending("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(fact))
     reason = "turn_detected" if fact.why in ("voice", "went on") else "client_cancelled"
-    return Ending("cancelled", {"type": "cancelled", "reason": reason})
+    return Ending("cancelled", {"type": "cancelled", "reason": reason}, _usage(fact))
 
 
 def response_object(head: ResponseHead, ending: Ending, output: list[JsonObject]) -> JsonObject:
@@ -154,15 +154,20 @@ def _failure(code: str, message: str) -> JsonObject:
     return {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
 
 
-def _usage(sent: ReplySent) -> JsonObject | None:
-    """Tokens as the service counts them: all of text, since sound is made here."""
-    if sent.prompt_tokens is None and sent.completion_tokens is None:
-        return None
-    given, made, cached = sent.prompt_tokens or 0, sent.completion_tokens or 0, sent.cached_tokens or 0
+def _usage(fact: ReplySent | ReplyCut) -> JsonObject:
+    """Tokens as the service counts them, 0 where it does not say: all of text, since sound is made here."""
+    given, made, cached = fact.prompt_tokens or 0, fact.completion_tokens or 0, fact.cached_tokens or 0
+    input_details = {
+        "text_tokens": given,
+        "audio_tokens": 0,
+        "image_tokens": 0,
+        "cached_tokens": cached,
+        "cached_tokens_details": {"text_tokens": cached, "audio_tokens": 0, "image_tokens": 0},
+    }
     return {
         "total_tokens": given + made,
         "input_tokens": given,
         "output_tokens": made,
-        "input_token_details": {"text_tokens": given, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": cached},
+        "input_token_details": input_details,
         "output_token_details": {"text_tokens": made, "audio_tokens": 0},
     }

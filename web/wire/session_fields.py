@@ -1,6 +1,7 @@
 """What a client may say about its session: session.update, and the options of a response.
 
-An update is taken as a whole or not at all. Fields that are left out stay as they are.
+Each field is judged by itself: what is right takes effect, what is wrong is refused by name. Fields that are left out
+stay as they are.
 """
 
 from dataclasses import replace
@@ -14,14 +15,17 @@ from web.wire.fields import (
     Check,
     Field,
     FieldError,
+    Refusals,
+    accepted,
     anything,
     checked,
     flag,
+    in_parts,
     json_text,
     listed,
     listing,
     missing_here,
-    nested,
+    moved,
     not_supported,
     number,
     one_of,
@@ -45,10 +49,10 @@ INTERRUPT_AFTER_MS = (40, 2000)
 _CHOICES = ("auto", "none", "required")
 _FUNCTIONS_ONLY = {"mcp": "only function tools are offered"}
 _TOOL = {
-    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY)),
+    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), essential=True),
     "name": Field(text(least_chars=1, most_chars=64), required=True),
     "description": Field(TEXT),
-    "parameters": Field(json_text),
+    "parameters": Field(json_text, essential=True),
 }
 _CHOSEN = {
     "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), required=True),
@@ -92,23 +96,36 @@ def _voice(value: object, path: str) -> str:
     return found
 
 
-def _function(value: object, path: str) -> Function:
+def _function(value: object, path: str, refusals: Refusals) -> Function:
     if isinstance(value, dict) and value.get("type") == "mcp":
         raise not_supported(f"{path}.type", _FUNCTIONS_ONLY["mcp"])
-    found = checked(value, path, _TOOL)
+    found = accepted(value, path, _TOOL, refusals)
     return Function(found["name"], found.get("description", ""), found.get("parameters", '{"type": "object"}'))
 
 
-def _functions(value: object, path: str) -> tuple[Function, ...]:
-    found = tuple(listing(_function, most=MAX_TOOLS)(value, path))
-    if len({function.name for function in found}) < len(found):
-        raise wrong_value(path, "names a function twice", "each name once")
-    chars = sum(len(function.description) + len(function.parameters) for function in found)
+def _functions(value: object, path: str, refusals: Refusals) -> tuple[Function, ...]:
+    """The tools that can be called; one that is wrong is left out."""
+    found: dict[str, Function] = {}
+    for index, entry in enumerate(listing(_any_value, most=MAX_TOOLS)(value, path)):
+        where = f"{path}[{index}]"
+        try:
+            function = _function(entry, where, refusals)
+            if function.name in found:
+                raise wrong_value(f"{where}.name", "names a function twice", "each name once")
+        except FieldError as error:
+            refusals.add(error)
+        else:
+            found[function.name] = function
+    chars = sum(len(function.description) + len(function.parameters) for function in found.values())
     if chars > MAX_TOOLS_CHARS:
         raise wrong_value(
             path, f"have {chars} characters in descriptions and parameters", f"at most {MAX_TOOLS_CHARS} in all"
         )
-    return found
+    return tuple(found.values())
+
+
+def _any_value(value: object, _path: str) -> object:
+    return value
 
 
 def _choice(value: object, path: str) -> str:
@@ -147,7 +164,7 @@ _SEMANTIC_VAD = {
 _VAD_TYPE = one_of("server_vad", "semantic_vad")
 
 
-def _turn_detection(value: object, path: str, now: TurnDetection | None) -> TurnDetection:
+def _turn_detection(value: object, path: str, now: TurnDetection | None, refusals: Refusals) -> TurnDetection:
     """Of the same type as `now`: what is left out stays; of another: what is left out is at its default."""
     if not isinstance(value, dict):
         raise wrong_type(path, value, "an object or null")
@@ -157,7 +174,7 @@ def _turn_detection(value: object, path: str, now: TurnDetection | None) -> Turn
         base: TurnDetection = ServerVad() if _VAD_TYPE(value["type"], f"{path}.type") == "server_vad" else SemanticVad()
         now = now if type(now) is type(base) else base
     assert now is not None
-    found = checked(value, path, _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD)
+    found = accepted(value, path, _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD, refusals)
     found.pop("type", None)
     return replace(now, **found)
 
@@ -182,7 +199,24 @@ _COMMON = {
     "prompt": _PROMPT,
     "reasoning": Field(anything),
     "tool_choice": Field(_choice),
-    "tools": Field(_functions),
+    "tools": Field(anything, parts=_functions),
+}
+
+
+_BETA = {
+    "modalities": moved("output_modalities"),
+    "max_response_output_tokens": moved("max_output_tokens"),
+    "output_audio_format": moved("audio.output.format"),
+    "temperature": moved(""),
+    "voice": moved("audio.output.voice"),
+}
+_BETA_SESSION = {
+    **_BETA,
+    "input_audio_format": moved("audio.input.format"),
+    "input_audio_noise_reduction": moved("audio.input.noise_reduction"),
+    "input_audio_transcription": moved("audio.input.transcription"),
+    "speed": moved("audio.output.speed"),
+    "turn_detection": moved("audio.input.turn_detection"),
 }
 
 
@@ -195,21 +229,22 @@ def _session(spoken: str) -> dict[str, Field]:
     audio_input = {
         "format": Field(_format),
         "noise_reduction": Field(anything),
-        "transcription": Field(nested(transcription), null=True),
-        "turn_detection": Field(lambda value, _path: value, null=True),
+        "transcription": in_parts(transcription, null=True),
+        "turn_detection": Field(_any_value, null=True),
     }
     audio_output = {"format": Field(_format), "speed": Field(number(*SPEED)), "voice": Field(_voice)}
-    audio = {"input": Field(nested(audio_input)), "output": Field(nested(audio_output))}
+    audio = {"input": in_parts(audio_input), "output": in_parts(audio_output)}
     return {
         **_COMMON,
         "type": Field(one_of("realtime", unsupported={"transcription": "sessions here are conversations"})),
-        "audio": Field(nested(audio)),
-        "repartee": Field(nested(_REPARTEE)),
+        "audio": in_parts(audio),
+        "repartee": in_parts(_REPARTEE),
         # Accepted, so that stock clients need no change; without effect (docs/protocol.md).
         **{
             name: Field(anything)
             for name in ("id", "object", "expires_at", "include", "model", "tracing", "truncation")
         },
+        **_BETA_SESSION,
     }
 
 
@@ -224,22 +259,27 @@ _REPARTEE = {
 _RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
 _RESPONSE = {
     **_COMMON,
-    "audio": Field(nested({"output": Field(nested(_RESPONSE_OUTPUT))})),
+    **_BETA,
+    "audio": in_parts({"output": in_parts(_RESPONSE_OUTPUT)}),
+    # Without these it would be another answer to other words.
     "conversation": Field(
-        one_of("auto", unsupported={"none": "every response belongs to the conversation; leave it out"})
+        one_of("auto", unsupported={"none": "every response belongs to the conversation; leave it out"}),
+        essential=True,
     ),
-    "input": Field(missing_here("a response answers the conversation; create items in it instead")),
+    "input": Field(missing_here("a response answers the conversation; create items in it instead"), essential=True),
     "metadata": Field(_metadata),
 }
 
 
-def updated(config: SessionConfig, value: object, spoken: str) -> SessionConfig:
+def updated(config: SessionConfig, value: object, spoken: str, refusals: Refusals) -> SessionConfig:
     """The session's settings after an update; `spoken` is the conversation's language.
 
+    What is wrong in it is added to the refusals, and stays as it was.
+
     Raises:
-        FieldError: something in it is wrong; nothing of it counts.
+        FieldError: it is no object.
     """
-    found = checked(value, "session", _session(spoken))
+    found = accepted(value, "session", _session(spoken), refusals)
     audio = found.get("audio", {})
     heard, said = audio.get("input", {}), audio.get("output", {})
     changes: dict[str, Any] = {
@@ -255,27 +295,36 @@ def updated(config: SessionConfig, value: object, spoken: str) -> SessionConfig:
     if "transcription" in heard:
         changes["transcription"] = heard["transcription"] is not None
     if "turn_detection" in heard:
-        detection = heard["turn_detection"]
-        changes["turn_detection"] = (
-            None
-            if detection is None
-            else _turn_detection(detection, "session.audio.input.turn_detection", config.turn_detection)
-        )
+        changes["turn_detection"] = _detection_after(config.turn_detection, heard["turn_detection"], refusals)
     if "repartee" in found:
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
     after = replace(config, **changes)
-    _check_choice(after.tool_choice, after.tools, "session.tool_choice")
+    wrong = _wrong_choice(after.tool_choice, after.tools, "session.tool_choice")
+    if wrong is not None:
+        refusals.add(wrong)
+        before_holds = _wrong_choice(config.tool_choice, after.tools, "") is None
+        after = replace(after, tool_choice=config.tool_choice if before_holds else "auto")
     return after
 
 
-def response_options(config: SessionConfig, value: object) -> ResponseOptions:
-    """What a client wants of one response.
+def _detection_after(now: TurnDetection | None, value: object, refusals: Refusals) -> TurnDetection | None:
+    if value is None:
+        return None
+    try:
+        return _turn_detection(value, "session.audio.input.turn_detection", now, refusals)
+    except FieldError as error:
+        refusals.add(error)
+        return now
+
+
+def response_options(config: SessionConfig, value: object, refusals: Refusals) -> ResponseOptions:
+    """What a client wants of one response. What is wrong in it is added to the refusals, and is as the session has it.
 
     Raises:
-        FieldError: something in it is wrong.
+        FieldError: it is no object, or asks for a response of another kind.
     """
-    found = checked(value, "response", _RESPONSE)
+    found = accepted(value, "response", _RESPONSE, refusals)
     said = found.get("audio", {}).get("output", {})
     options = ResponseOptions(
         instructions=found.get("instructions"),
@@ -287,11 +336,15 @@ def response_options(config: SessionConfig, value: object) -> ResponseOptions:
         metadata=found.get("metadata"),
     )
     tools = config.tools if options.tools is None else options.tools
-    _check_choice(options.tool_choice or config.tool_choice, tools, "response.tool_choice")
-    return options
+    wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, "response.tool_choice")
+    if wrong is None:
+        return options
+    refusals.add(wrong)
+    return replace(options, tool_choice="auto" if _wrong_choice(config.tool_choice, tools, "") else None)
 
 
-def _check_choice(choice: str, tools: tuple[Function, ...], path: str) -> None:
+def _wrong_choice(choice: str, tools: tuple[Function, ...], path: str) -> FieldError | None:
     names = tuple(function.name for function in tools)
-    if choice not in _CHOICES and choice not in names:
-        raise wrong_value(path, "names a function that is not among the tools", listed(names) or "none")
+    if choice in _CHOICES or choice in names:
+        return None
+    return wrong_value(path, "names a function that is not among the tools", listed(names) or "none")

@@ -14,6 +14,7 @@ def test_greeting_comes_after_something_said() -> None:
     assert [(turn.role, turn.blocks) for turn in turns] == [
         ("user", [Text("…")]),
         ("assistant", [Text("Hello!")]),
+        ("user", [Text("…")]),
     ]
 
 
@@ -34,6 +35,7 @@ def test_results_stand_behind_their_calls() -> None:
         Turn("assistant", [Text("See."), Call("c_1", "weather", {"city": "Ulm"})]),
         Turn("user", [Result("c_1", "sunny"), Text("Hurry.")]),
         Turn("assistant", [Text("Sunny.")]),
+        Turn("user", [Text("…")]),
     )
     assert conversation.called == ("weather",)
 

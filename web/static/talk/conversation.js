@@ -164,6 +164,7 @@ const HEARD = {
   },
   "conversation.item.added": (talk, { item, previous_item_id }) => added(talk, item, previous_item_id),
   "conversation.item.input_audio_transcription.completed": (talk, { item_id, transcript }) => {
+    if (!transcript) return talk.drop(item_id); // it was committed, and nothing was said in it
     talk.put(item_id, { text: transcript, partial: false });
   },
   "conversation.item.input_audio_transcription.failed": (talk, { item_id }) => {

@@ -231,11 +231,7 @@ export class Talk extends EventTarget {
     }
     this._awaited = false;
     if (code === COMMIT_EMPTY) this._void = this._owed;
-    if (code === NOTHING) {
-      const more = this._again;
-      this._owesNothing();
-      if (more) this._ask();
-    } else if (!isFarewell(code)) this._tell("notice", code === COMMIT_EMPTY ? "No words were heard." : message);
+    if (!isFarewell(code)) this._tell("notice", code === COMMIT_EMPTY ? "No words were heard." : message);
   }
 
   _traced({ turn: number, trace }) {
@@ -305,11 +301,8 @@ export class Talk extends EventTarget {
 /** Why there is no connection for now: one of them at a time. */
 const AWAY = ["lost", "full", "loading", "restarting"];
 
-/** What was held to be a turn holds no words. */
+/** What was held to be a turn holds no sound. */
 const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
-
-/** And nothing was said before that could be answered. */
-const NOTHING = "nothing_to_answer";
 
 /** Another reply is under way. */
 const ACTIVE = "conversation_already_has_active_response";
@@ -332,6 +325,9 @@ const SERVER = {
   "repartee.nothing_said": (talk) => {
     talk._speaking = talk._awaited = false;
     talk.turns.asked();
+    if (!talk.held.wanted) return;
+    talk._void = talk._owed; // the reply that was asked for has nothing to answer
+    talk._tell("notice", "No words were heard.");
   },
   "response.created": (talk, { response }) => talk._replies(response.id),
   "response.output_audio.delta": (talk, { response_id, delta }) => talk._sound(response_id, delta),

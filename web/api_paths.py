@@ -1,0 +1,108 @@
+"""Paths of OpenAI's API that this server has, and JSON errors for all those that it has not.
+
+Stock clients parse every error body as JSON and show its message; a browser shows nothing of a refused handshake, so a
+WebSocket that asks for another kind of session is accepted, told an `error` event and closed.
+"""
+
+import asyncio
+import secrets
+from contextlib import suppress
+
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from web.reception import SUBPROTOCOL
+
+REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
+API_PREFIX = "/v1"
+
+FRESH = {"Cache-Control": "no-store"}
+
+POLICY_CLOSE_CODE = 1008
+TELL_TIMEOUT_S = 1.0
+"""For the error event and the close frame: a client that does not read is left without."""
+
+_MISSING: dict[str, str] = {
+    "realtime/client_secrets": "This server gives out no client secrets. Connect with its own token "
+    "(REPARTEE_TOKEN), as a Bearer token or a WebSocket subprotocol.",
+    "realtime/sessions": "This server gives out no session tokens. Connect with its own token (REPARTEE_TOKEN).",
+    "realtime/transcription_sessions": "This server has no transcription sessions, only conversations.",
+    "realtime/translations": "This server has no translation sessions, only conversations.",
+    "realtime/calls": "This server has no WebRTC or SIP calls. Connect to /v1/realtime by WebSocket.",
+    "models": "This server lists no models: session.created names the one that answers.",
+    "audio": "This server has no audio endpoints. Speech goes in and out over the WebSocket at /v1/realtime.",
+    "chat": "This server has no chat completions. Connect to /v1/realtime by WebSocket.",
+    "responses": "This server has no responses endpoint. Connect to /v1/realtime by WebSocket.",
+}
+"""What clients of OpenAI's API ask for beside the WebSocket, and where to turn instead."""
+
+
+def api_error(status: int, code: str, message: str) -> JSONResponse:
+    """An error in the shape of OpenAI's API."""
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+    return JSONResponse({"error": error}, status, FRESH)
+
+
+def unknown_url(method: str, path: str) -> JSONResponse:
+    """404 for a path that this server has not."""
+    below = path.removeprefix(f"{API_PREFIX}/")
+    known = next((text for name, text in _MISSING.items() if below == name or below.startswith(f"{name}/")), None)
+    remedy = known or "This server speaks OpenAI's Realtime protocol by WebSocket at /v1/realtime."
+    return api_error(404, "unknown_url", f"Unknown request URL: {method} {path[:200]}. {remedy}")
+
+
+class NotFound:
+    """An ASGI endpoint for whatever no route matches."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request or handshake."""
+        path = scope["path"]
+        if scope["type"] == "websocket":
+            websocket = WebSocket(scope, receive, send)
+            await websocket.receive()  # the handshake
+            await websocket.send_denial_response(unknown_url("GET", path))
+            return
+        is_api = path == API_PREFIX or path.startswith(f"{API_PREFIX}/")
+        response = unknown_url(scope["method"], path) if is_api else PlainTextResponse("Not Found", 404)
+        await response(scope, receive, send)
+
+
+class RealtimeEndpoint:
+    """The WebSocket endpoint: refuses kinds of session that do not exist here, before anything is set up for them."""
+
+    def __init__(self, reception: ASGIApp) -> None:
+        """`reception`: takes all others."""
+        self._reception = reception
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        websocket = WebSocket(scope, receive, send)
+        refusal = _refusal(websocket)
+        if refusal is None:
+            await self._reception(scope, receive, send)
+            return
+        code, param, message = refusal
+        error = {"type": "invalid_request_error", "code": code, "message": message, "param": param, "event_id": None}
+        event = {"type": "error", "event_id": f"event_{secrets.token_hex(8)}", "error": error}
+        with suppress(TimeoutError, WebSocketDisconnect):
+            async with asyncio.timeout(TELL_TIMEOUT_S):
+                offered = scope.get("subprotocols", [])
+                await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
+                await websocket.send_json(event)
+                await websocket.close(POLICY_CLOSE_CODE, f"{code}: {param}")
+
+
+def _refusal(websocket: WebSocket) -> tuple[str, str, str] | None:
+    """Code, parameter and message where the address asks for what does not exist here."""
+    query = websocket.query_params
+    intent = query.get("intent", "")
+    if intent not in {"", "conversation"}:
+        what = "transcription sessions" if intent == "transcription" else "sessions of this intent"
+        message = f"This server has no {what}, only conversations: connect without intent, and with "
+        message += "session.update set create_response to false where only transcripts are wanted."
+        return "not_supported", "intent", message
+    if query.get("call_id"):
+        message = "This server has no WebRTC or SIP calls to join: connect without call_id to begin a conversation."
+        return "not_supported", "call_id", message
+    return None
