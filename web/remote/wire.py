@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from assistant.groups import first_of
+from llm.name_lookup import use_name_lookup
 from web.remote.address import Address
 from web.remote.closing import Ending, closed, why_not
 from web.remote.conversation import NotOursError, error_code
@@ -157,6 +158,7 @@ class RemoteWire:
             await socket.close()
 
     async def _connected(self) -> ClientConnection:
+        use_name_lookup()
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         return await connect(
             self.address.url(self.listener.resume()),
