@@ -169,7 +169,7 @@ def test_hostile_trace_reaches_no_terminal(command: str, colour: bool, tmp_path:
     done = run(tmp_path, "trace", *command.split(), *files, **({"FORCE_COLOR": "1"} if colour else {}))
     said = done.stdout + done.stderr
     assert said.strip()
-    own = [] if not colour else ["1b"]  # the styles of our own
+    own = ["1b", "d"] if colour else []  # our own styles, and the spinner's
     assert [char for char in unsafe_in(said) if char not in own] == []
     assert "\x1b]" not in said
     assert "\x1b[2J" not in said
