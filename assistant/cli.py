@@ -4,8 +4,10 @@ import asyncio
 import io
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -17,10 +19,37 @@ from assistant.engine_bench.cli import bench
 from assistant.groups import first_of
 from assistant.models.cli import models
 from assistant.signals import as_ctrl_c
+from assistant.terminal import guarded, safe
 from assistant.trace_report.cli import trace
+
+
+class _Commands(TyperGroup):
+    """The commands; a mistake in the arguments, which are quoted, is told without what would control the terminal."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """As the base."""
+        with _safe_complaints():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As the base."""
+        with _safe_complaints():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _safe_complaints() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str) and hasattr(error, "format_message"):
+            error.message = safe(message.replace("\n", " "))  # type: ignore[attr-defined]
+        raise
+
 
 app = typer.Typer(
     name="repartee",
+    cls=_Commands,
     help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
     no_args_is_help=True,
     add_completion=False,
@@ -227,7 +256,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # None where there is no console
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    with as_ctrl_c():
+    with guarded(), as_ctrl_c():
         try:
             _run_and_write()
         except KeyboardInterrupt:  # before or behind the command, which answers it itself
@@ -246,7 +275,7 @@ def _run_and_write() -> None:
     finally:
         if why := why or _unwritten(sys.stdout):
             sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
-            sys.exit(2)
+            sys.exit(1)
 
 
 def _unwritten(output: TextIO | None, more: str = "") -> str:

@@ -1,6 +1,7 @@
 """A recording holds a conversation with the assistant, at the pace of real time."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -28,6 +29,7 @@ from audio.clock import StreamClock
 from audio.errors import AudioFileError
 from audio.frame import Frame
 from audio.heed import Heed
+from audio.private_file import make_private_folder, open_private
 from audio.recording import Recording, open_recording
 from audio.speaker import WavSpeaker
 from audio.stereo import StereoWriter
@@ -139,13 +141,13 @@ def _say_who_answers(console: Console, choice: Choice, workshop: Workshop, menti
 
 def _make(out: Path) -> None:
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_private_folder(out)
     except OSError as error:
         raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
     tape = out / TAPE
     begun = not tape.exists()
     try:  # before the engines are loaded, and without touching what an earlier run has left
-        with tape.open("ab", buffering=0) as file:
+        with open(open_private(tape, os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as file:  # noqa: PTH123
             if begun:
                 file.write(b"\0")  # a full disk lets a file be made, and nothing be written
     except OSError as error:
@@ -177,6 +179,7 @@ def _keep_beside(trace: Path, out: Path, *, finished: bool) -> str:
         beside.unlink(missing_ok=True)  # an earlier run's
         if not trace.is_file() or not trace.stat().st_size:  # a full disk takes the name of a file, and nothing in it
             return f"none: {trace} could not be written" if finished else "none: no turn was finished"
+        os.close(open_private(beside, os.O_WRONLY))
         shutil.copyfile(trace, beside)
     except OSError as error:
         with suppress(OSError):

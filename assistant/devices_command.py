@@ -69,7 +69,7 @@ def devices(wanted: Wanted, console: Console) -> int:
         if found and wanted.tone:
             told["tone"] = asyncio.run(_play_tone(wanted.output, seen))
         if wanted.as_json:
-            console.print_json(json.dumps(told))
+            console.print_json(json.dumps(told), ensure_ascii=True)
     return 0 if found else 1
 
 

@@ -18,7 +18,8 @@ from assistant.facts import Fact, ReplyBegun, ReplyCut, TurnFinished
 from assistant.home import at_home
 from assistant.items import Item, ItemId
 from assistant.memory_file import Heading, NewerVersionError, heading_line, item_lines, remembered
-from assistant.write_behind import BINARY, WriteBehind, append_whole
+from assistant.write_behind import WriteBehind, append_whole
+from audio.private_file import BINARY, make_private_folder, open_private
 
 _SUFFIX = ".jsonl"
 
@@ -200,9 +201,9 @@ def _found(folder: Path, wanted: str) -> str:
 
 def _begin(path: Path, content: bytes) -> None:
     """Make the file, whole or not at all. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     unfinished = path.with_suffix(".part")
-    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY, 0o600)
+    file = open_private(unfinished, os.O_WRONLY | os.O_TRUNC)
     try:
         append_whole(file, content)
     except OSError:

@@ -1,10 +1,10 @@
 """Entries on their way to a file, written aside so that no conversation waits for a disk."""
 
 import asyncio
+import errno
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -14,9 +14,6 @@ MOST_WAITING = 1000
 LAST_WRITE_TIMEOUT_S = 5.0
 RETRY_S = 1.0
 
-BINARY = getattr(os, "O_BINARY", 0)
-"""For `os.open`: Windows would write other ends of lines without it."""
-
 Entry = TypeVar("Entry")
 
 
@@ -24,7 +21,7 @@ class WriteBehind(Generic[Entry]):
     """What is to be written to one file. Lives on the event loop; the disk is touched in a thread.
 
     Attributes:
-        dropped: Entries given up because the disk could not keep up.
+        dropped: Entries given up: too many waited, or they could not be written in the end.
     """
 
     def __init__(
@@ -35,6 +32,8 @@ class WriteBehind(Generic[Entry]):
         *,
         waits: str,
         lost: Callable[[int], str],
+        count_lost: Callable[[int, str], None] | None = None,
+        complain_lost: Callable[[str], None] | None = None,
         afterwards: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Nothing is written yet.
@@ -45,6 +44,8 @@ class WriteBehind(Generic[Entry]):
             complain: Hears one sentence when the disk begins to fail, and one of whatever is lost.
             waits: What waits while it fails, and what to do; the end of the first sentence.
             lost: From the number of entries that could not be written in the end to the end of the last one.
+            complain_lost: Hears the sentences about what is lost, in place of `complain`.
+            count_lost: Told at once whenever entries are given up: how many, and why.
             afterwards: Awaited after whatever was written.
         """
         self.dropped = 0
@@ -54,6 +55,8 @@ class WriteBehind(Generic[Entry]):
         self._complain = complain
         self._complained = False
         self._waits, self._lost, self._afterwards = waits, lost, afterwards
+        self._count_lost, self._complain_lost = count_lost, complain_lost or complain
+        self._error = "the disk is too slow"  # or what it says
         self._waiting: deque[Entry] = deque()
         self._taken: tuple[Entry, ...] = ()
         self._writing: asyncio.Future[None] | None = None
@@ -64,9 +67,10 @@ class WriteBehind(Generic[Entry]):
     def put(self, entries: Iterable[Entry]) -> None:
         """Have entries written; never blocks."""
         self._waiting.extend(entries)
-        while len(self._waiting) > MOST_WAITING:
-            self._waiting.popleft()
-            self.dropped += 1
+        if (too_many := len(self._waiting) - MOST_WAITING) > 0:
+            for _ in range(too_many):
+                self._waiting.popleft()
+            self._lose(too_many, self._error)
         if self._waiting:
             self._settled.clear()
             self._came.set()
@@ -82,6 +86,7 @@ class WriteBehind(Generic[Entry]):
                 await self._came.wait()
                 self._came.clear()
                 if error := await self._write():
+                    self._error = error
                     if not self._complained:
                         self._complained = True
                         self._complain(f"{self._path} cannot be written ({error}); {self._waits}")
@@ -93,14 +98,28 @@ class WriteBehind(Generic[Entry]):
     async def _write_the_rest(self) -> None:
         """Also what the thread is at. What is lost is said."""
         error = "the disk did not answer"
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
                 if self._writing is not None:
-                    await self._write()
+                    error = await self._write() or error
                 if self._waiting:
-                    error = await self._write()
-        if lost := len(self._taken) + len(self._waiting):
-            self._complain(f"{self._path}: {error}; {self._lost(lost)}")
+                    error = await self._write() or error
+        except TimeoutError:
+            pass
+        finally:  # also where whoever ends this has no more time
+            unwritten = len(self._taken) + len(self._waiting)
+            self._taken = ()
+            self._waiting.clear()
+            if unwritten:
+                self._lose(unwritten, error)
+            if lost := self.dropped - self._dropped_said:
+                self._dropped_said = self.dropped
+                self._complain_lost(f"{self._path}: {error}; {self._lost(lost)}")
+
+    def _lose(self, count: int, why: str) -> None:
+        self.dropped += count
+        if self._count_lost is not None:
+            self._count_lost(count, why)
 
     async def _write(self) -> str:
         """Write what waits, or see what becomes of what is being written; says what is wrong.
@@ -123,7 +142,7 @@ class WriteBehind(Generic[Entry]):
         if (lost := self.dropped - self._dropped_said) > 0:
             self._dropped_said = self.dropped
             lines = "a line is" if lost == 1 else f"{lost} lines are"
-            self._complain(f"{self._path}: the disk was full or too slow; {lines} lost.")
+            self._complain_lost(f"{self._path}: the disk was full or too slow; {lines} lost.")
         if not self._waiting:
             self._settled.set()
         if self._afterwards is not None:
@@ -142,3 +161,5 @@ def append_whole(file: int, content: bytes) -> None:
     except OSError:
         os.ftruncate(file, whole)  # a full disk takes half a line
         raise
+    if not os.fstat(file).st_nlink:  # its name went while it was open: what was written goes with it
+        raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written")

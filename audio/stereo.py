@@ -1,5 +1,6 @@
 """A conversation on disk: the person on the left, the assistant on the right."""
 
+import os
 import struct
 from os import PathLike
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from audio.errors import AudioFileError
+from audio.private_file import open_private
 from audio.resample import StreamResampler
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples
 
@@ -43,7 +45,7 @@ class StereoWriter:
         self._expected: Samples | None = None
         try:
             # Unbuffered: what was written is safe from a crash of this process.
-            self._file = self._path.open("w+b", buffering=0)
+            self._file = os.fdopen(open_private(self._path, os.O_RDWR | os.O_TRUNC), "w+b", buffering=0)
         except OSError as error:
             raise self._unwritable(error) from error
         try:

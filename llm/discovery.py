@@ -106,7 +106,8 @@ async def _get(port: int) -> _Answer | None:
     reader, writer = await asyncio.open_connection(_HOST, port)
     try:
         connection = h11.Connection(h11.CLIENT)
-        headers = [("host", f"{_HOST}:{port}"), ("accept", "application/json"), ("connection", "close")]
+        headers = [("host", f"{_HOST}:{port}"), ("accept", "application/json")]
+        headers += [("accept-encoding", "identity"), ("connection", "close")]
         request = connection.send(h11.Request(method="GET", target="/v1/models", headers=headers))
         writer.write((request or b"") + (connection.send(h11.EndOfMessage()) or b""))
         return await _read(connection, reader)
@@ -124,6 +125,8 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> _An
             connection.receive_data(await reader.read(_BLOCK_BYTES))
         elif isinstance(event, h11.Response):
             status, round_trip_ms = event.status_code, (loop.time() - began_s) * 1000
+            if any(name == b"content-encoding" and value.lower() != b"identity" for name, value in event.headers):
+                return None
         elif isinstance(event, h11.Data):
             body += event.data
         elif isinstance(event, h11.EndOfMessage):

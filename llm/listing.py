@@ -10,9 +10,11 @@ import httpx
 from llm.address import base_url_of, request_headers, route_url
 from llm.errors import LlmTooSlow
 from llm.http.client import client_of
-from llm.http.failure import SPOKEN_UNREACHABLE, nowhere, unreachable, web_page
+from llm.http.encoding import CompressedError
+from llm.http.failure import SPOKEN_UNREACHABLE, compressed, nowhere, unreachable, web_page
 from llm.http.stream import location_of
 from llm.model_list import ModelList, model_list_of
+from llm.name_lookup import use_name_lookup
 from llm.refusal import complaint_of_body, refused_by_status
 
 MAX_BYTES = 4 << 20
@@ -63,10 +65,13 @@ async def ask(
     base = base_url_of(endpoint, url, route=CHAT_ROUTE)
     where = str(base.copy_with(query=None))
     sent = request_headers(endpoint, api_key, headers)
+    use_name_lookup()
     async with client_of(endpoint, base, sent, timeout=httpx.Timeout(timeout_s + 1)) as client:
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await _get(client, route_url(base, MODELS_ROUTE))
+        except CompressedError as error:
+            raise compressed(endpoint, where, error) from error
         except httpx.HTTPError as error:
             raise unreachable(endpoint, where, error) from error
         except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
@@ -107,7 +112,6 @@ async def _get(client: httpx.AsyncClient, url: httpx.URL) -> _Answer:
     try:
         round_trip_ms = (loop.time() - began_s) * 1000
         body = bytearray()
-        # Raw: what somebody compressed unasked may unpack to anything, and is no list.
         async for chunk in response.aiter_raw():
             body += chunk
             if len(body) > MAX_BYTES:

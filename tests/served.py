@@ -152,7 +152,15 @@ async def served(workshop: Workshop) -> AsyncGenerator[Served]:
         else:
             loaded.set_exception(error)
 
-    app = make_app(hall, gatekeeper, reception, metrics, loaded=engines_loaded, traces=connections.traces)
+    app = make_app(
+        hall,
+        gatekeeper,
+        reception,
+        metrics,
+        loaded=engines_loaded,
+        errands=(connections.tell_losses,),
+        traces=connections.traces,
+    )
     server = Server(uvicorn_config(app, section, {}), reception, drain_s=section.drain_s)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))

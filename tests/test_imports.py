@@ -25,7 +25,10 @@ NAME_ENGINES = frozenset({"assistant.build", "assistant.endpoint_kinds", "assist
 """The engines of a conversation; of these, the clients of language models; each alone for whoever examines them."""
 
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
-PORTS = frozenset({"llm.chat", "llm.discovery", "llm.environment", "llm.errors", "llm.listing"})
+PORTS = frozenset({"llm.chat", "llm.discovery", "llm.environment", "llm.errors", "llm.listing"}) | {
+    "llm.http.encoding",
+    "llm.name_lookup",
+}
 """Besides the engine packages themselves, what the rest may know of them."""
 
 CLOCKS = frozenset({"time", "time_ns"})

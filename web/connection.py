@@ -34,6 +34,7 @@ from web.metrics import Metrics
 from web.pace import Pace
 from web.reception import busy_while, held_back
 from web.talk import Talk
+from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
@@ -79,7 +80,14 @@ class Connections:
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
-    _trace_failed: bool = False
+    _losses: TraceLosses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._losses = TraceLosses(self.metrics, self.hall.workshop.settings.trace.dir)
+
+    async def tell_losses(self) -> None:
+        """Say in the log which turns are in no trace, as long as the server runs."""
+        await self._losses.run()
 
     def resumable(self, token: str) -> bool:
         """Whether a client with this token can go on with its conversation."""
@@ -186,6 +194,8 @@ class Connections:
             name,
             lambda what: self._trace_fails(talk, what),
             Limits.of(settings.trace),
+            count_lost=self._losses.count,
+            complain_lost=lambda what: talk.tell(Trouble(what)),
         )
         talk.session = new_session.session(
             workshop,
@@ -225,11 +235,8 @@ class Connections:
         talk.tell(fact)
 
     def _trace_fails(self, talk: Talk, what: str) -> None:
-        """Said in the conversation, counted, and the first time also said to whoever runs the server."""
-        self.metrics.trouble("trace")
-        if not self._trace_failed:
-            self._trace_failed = True
-            _log.warning('%s Said once: repartee_errors_total{where="trace"} counts on.', what)
+        """Said in the conversation, and to whoever runs the server."""
+        self._losses.failing(what)
         talk.tell(Trouble(what))
 
     async def _refill(self, session: Session) -> None:

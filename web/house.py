@@ -49,8 +49,15 @@ def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics)
     workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EngineHall(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
-    house = House(hall, connections.converse, connections.resumable, connections.make_room, traces=connections.traces)
+    house = House(
+        hall,
+        connections.converse,
+        connections.resumable,
+        connections.make_room,
+        errands=(connections.tell_losses,),
+        traces=connections.traces,
+    )
     if export is None:
         return house
     metrics.watch_export(lambda: export.dropped)
-    return replace(house, errands=(export.run,))
+    return replace(house, errands=(*house.errands, export.run))

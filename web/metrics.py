@@ -150,6 +150,10 @@ class Metrics:
         """Something failed that is no turn's; `where` is one of a few words."""
         self._errors.labels(where).inc()
 
+    def trace_lost(self, turns: int) -> None:
+        """So many turns are in no trace."""
+        self._errors.labels("trace").inc(turns)
+
     # ---- connections ----
 
     def session_began(self) -> None:

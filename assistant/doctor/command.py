@@ -21,6 +21,7 @@ from assistant.doctor.report import Report, refused_json
 from assistant.doctor.screen import show
 from assistant.doctor.servers import endpoints_section, servers_of, servers_section
 from assistant.doctor.tools import tools_section
+from assistant.terminal import write_json
 
 LIMIT_S = 18.0
 """For everything. What has not begun by then is left out, and said to be."""
@@ -39,11 +40,11 @@ def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, a
     except ConfigError as error:
         if not as_json:
             raise
-        sys.stdout.write(refused_json(error.problems) + "\n")
+        write_json(refused_json(error.problems))
         return 2
     if as_json:
         report = asyncio.run(examine(loaded, config, overrides, os.environ))
-        sys.stdout.write(report.to_json() + "\n")
+        write_json(report.to_json())
         return report.exit_code
     with console.status("looking; this takes some ten seconds"):
         report = asyncio.run(examine(loaded, config, overrides, os.environ))

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +35,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     from assistant.config.loading import ConfigError
     from assistant.endpoints.picture import draw
     from assistant.endpoints.survey import said_in, show, survey
-    from assistant.terminal import terminal
+    from assistant.terminal import terminal, write_json
     from assistant.whole_file import is_among
 
     loaded = settings_of(config, overrides)
@@ -45,7 +44,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
             raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
     seen = asyncio.run(survey(loaded, os.environ, requests=requests))
     if as_json:
-        sys.stdout.write(seen.to_json() + "\n")
+        write_json(seen.to_json())
     else:
         show(seen, said_in(loaded), config, terminal())
     if svg is not None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from llm.environment import goes_through_proxy
+from llm.name_lookup import use_name_lookup
 
 CONNECT_TIMEOUT_S = 3.0
 
@@ -49,6 +50,7 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
         made.proxy = goes_through_proxy(address)
     if made.proxy:
         return made
+    use_name_lookup()
     loop = asyncio.get_running_loop()
     port = parts.port or _PORTS.get(parts.scheme, 80)
     with suppress(OSError, TimeoutError, UnicodeError):

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +51,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.engine_bench.bench import Bench, measure
     from assistant.engine_bench.report import as_json as spelled
     from assistant.engine_bench.report import tables, write
-    from assistant.terminal import terminal
+    from assistant.terminal import terminal, write_json
 
     settings_of(config, overrides)  # says what is wrong, or not used, before anything is measured
     progress = terminal(stderr=True)
@@ -63,7 +62,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     # Shown before it is written: it took minutes, and there may be no room for it.
     console = terminal()
     if as_json:
-        sys.stdout.write(spelled(report))
+        write_json(spelled(report))
     else:
         for table in tables(report):
             console.print(table, "")

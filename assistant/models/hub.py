@@ -20,6 +20,7 @@ import httpx
 
 from assistant.models.catalogue import HubFile, Model
 from llm.environment import environment_of_client
+from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
 FIRST_ANSWER_S = 2.5
 """Longest wait for the first answer, name look-up included: without a network, the error comes within 3 s."""
@@ -78,7 +79,11 @@ def hub_client() -> httpx.Client:
     # Compressed, neither sizes nor ranges would be those of the file.
     try:
         with environment_of_client():
-            return httpx.Client(timeout=timeout, headers={"user-agent": "repartee", "accept-encoding": "identity"})
+            return httpx.Client(
+                timeout=timeout,
+                headers={"user-agent": "repartee", **PLAIN},
+                event_hooks={"response": [refuse_compressed]},
+            )
     except ValueError as error:
         raise HubError(str(error), "then pull it again") from error
 
@@ -94,6 +99,8 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
         return [first, *_ask_on(client, hub, model, first.commit)]
     except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
         raise HubError(f"{hub} is not the address of a hub", "check HF_ENDPOINT") from error
+    except CompressedError as error:
+        raise _compressed(hub, error) from error
     except (httpx.HTTPError, TimeoutError) as error:
         raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error
 
@@ -131,6 +138,11 @@ def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: 
     if file.size_bytes not in {None, int(size)} or (file.sha256 and len(etag) == 64 and etag != file.sha256):
         raise HubError(f"{file.path} on {hub} is not the file that is known", "update this program")
     return Offer(file, str(url), int(size), etag, commit)
+
+
+def _compressed(where: str, error: CompressedError) -> HubError:
+    what = f"{where.partition('?')[0]} answers compressed ({error.header}), which is not read"
+    return HubError(what, "turn compression off in the proxy before it, then pull it again")
 
 
 def _is_hash(text: str) -> bool:
@@ -191,6 +203,8 @@ def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable
         cause: Exception | None = None
         try:
             _stream(client, offer, file, on_bytes)
+        except CompressedError as error:
+            raise _compressed(offer.url, error) from error
         except httpx.HTTPError as error:
             cause = error
         if file.tell() <= had_bytes:

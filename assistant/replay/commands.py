@@ -1,6 +1,5 @@
 """What `repartee trace replay` and `repartee trace advise` do: read, have it decided again or weighed, and print."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
 from assistant.replay.conversations import gathered
 from assistant.replay.conversations import replay as replay_traces
+from assistant.terminal import write_json
 from assistant.trace_report.commands import reading, show_lines, warn
 from assistant.trace_report.reading import TraceError, distinct, trace_files
 
@@ -23,7 +23,7 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
     if not found.figures.turns:
         raise TraceError(replay_report.nothing_to_replay([str(path) for path in paths], found))
     if as_json:
-        sys.stdout.write(replay_report.as_json(found))
+        write_json(replay_report.as_json(found))
         return
     show_lines(replay_report.headline(found), console)
     console.print("", replay_report.comparison(found.figures), "")
@@ -38,6 +38,6 @@ def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     if not found.turns:
         raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
     if as_json:
-        sys.stdout.write(advice_json(found))
+        write_json(advice_json(found))
     else:
         show_lines(advice_lines(found), console)

@@ -6,17 +6,14 @@ Lives on the loop of `assistant/tools/mcp_tools.py`. The official `mcp` package 
 import asyncio
 import json
 import logging
-import os
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolResult, Tool
@@ -24,13 +21,19 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolR
 from assistant.config.tool_settings import ToolServerSection
 from assistant.groups import first_of
 from assistant.tools import ToolError
+from assistant.tools.mcp_limits import MOST_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
+from assistant.tools.mcp_stdio import running
 from assistant.tools.names import named
 from llm.chat import Function
 from llm.environment import CHECK_PROXY, environment_of_client, goes_through_proxy, is_outside
 from llm.errors import causes_of
+from llm.http.encoding import PLAIN, coding_of
 
 if TYPE_CHECKING:
-    from mcp.client._transport import Transport  # a name of the package's own inside: not needed to run
+    from mcp.client._transport import (
+        Transport,
+        TransportStreams,
+    )  # names of the package's own inside: not needed to run
 
 CONNECT_TIMEOUT_S = 20.0
 """To start a program, or reach an address, and list its tools: some fetch themselves first."""
@@ -76,6 +79,7 @@ class McpServer:
     _tools: Mapping[str, str] = field(default_factory=dict)
     _client: Client | None = None
     _calls: int = 0  # under way
+    _too_much: str = ""  # what was beyond the limits in the last answer over HTTP that was
     _refusal: str = ""  # of an address, while it is connected to: what stands in the way, and the remedy
     _doubted: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -85,7 +89,7 @@ class McpServer:
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
-            self._refusal = ""
+            self._refusal = self._too_much = ""
             try:
                 async with self._connected() as client:
                     self._client, self.trouble = client, ""
@@ -110,9 +114,14 @@ class McpServer:
         if client is None:
             raise ToolError(f"the tool server {self.section.name} is not there at the moment; say so")
         self._calls += 1
+        self._too_much = ""
         try:
             result = await client.call_tool(self._tools[name], json.loads(arguments))
         except MCPError as error:
+            if what := error.message if error.code == TOO_LARGE else self._too_much:
+                self._too_much = ""
+                say = f"the tool server {self.section.name} returned {what}, which is not read; ask for less"
+                raise ToolError(say) from None
             self._doubted.set()
             raise ToolError(f"the tool server {self.section.name} refused the call (code {error.code})") from error
         except Exception as error:
@@ -130,7 +139,7 @@ class McpServer:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 transport = await self._transport(stack)
-                client = await stack.enter_async_context(Client(transport, cache=None))
+                client = await stack.enter_async_context(Client(_limited(transport), cache=None))
                 self._take(await _listed(client))
             yield client
 
@@ -138,7 +147,7 @@ class McpServer:
         section = self.section
         if section.url:
             token = self.environ[section.token_env] if section.token_env else ""
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            headers = {**PLAIN, **({"Authorization": f"Bearer {token}"} if token else {})}
             # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
             hooks = {"response": [self._note]}
@@ -156,24 +165,31 @@ class McpServer:
                 self._refusal = str(error)
                 raise
             client = await stack.enter_async_context(http)
-            return streamable_http_client(section.url, http_client=client)
+            return streamable_http_client(section.url, http_client=client, max_sse_event_size=MOST_BYTES)
         program, *arguments = section.argv
         env = {name: self.environ[name] for name in section.variables}
-        # What it writes to its stderr may be what was said: that is shown nowhere. The stack closes it.
-        nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: ASYNC230, SIM115
-        parameters = StdioServerParameters(
-            command=program,
-            args=arguments,
-            env=env,
-            encoding_error_handler="replace",  # strictly, one wrong byte would end the reading, and nobody be told
-        )
-        return stdio_client(parameters, errlog=nowhere)
+        return running([program, *arguments], env)
 
     async def _note(self, response: httpx2.Response) -> None:
-        """The library tells of a refusal only that there was one. Not every refusal of a GET or DELETE is one."""
+        """Bounds the body. Notes a refusal, of which the library tells only that there was one.
+
+        Not every refusal of a GET or DELETE is one.
+        """
+        body = response.stream
+        assert isinstance(body, httpx2.AsyncByteStream)
+        if coding := coding_of(response.headers):
+            response.stream = RefusedBody(body)
+            self._too_much = f"a compressed answer (Content-Encoding: {coding})"
+            self._refusal = f"it answers compressed (Content-Encoding: {coding}); turn that off there"
+            return
+        events = response.headers.get("content-type", "").startswith("text/event-stream")
+        response.stream = LimitedBody(body, events=events, tell=self._exceeded)
         if self._client is None and response.request.method == "POST":
             kind = response.headers.get("content-type", "")
             self._refusal = refusal_of(response.status_code, kind, self.section.token_env)
+
+    def _exceeded(self, what: str) -> None:
+        self._too_much = what
 
     async def _watch(self, client: Client) -> None:
         """Until it is gone: raises what says so."""
@@ -190,7 +206,8 @@ class McpServer:
                 self._take(await _listed(client))
 
     def _lost(self, error: Exception, again_s: float) -> None:
-        reason = self._refusal or reason_of(error, self.section.url)
+        too_much = f"it answers with {self._too_much}, which is not read; see its log" if self._too_much else ""
+        reason = self._refusal or too_much or reason_of(error, self.section.url)
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # said once, not at every attempt
             self.trouble = trouble
@@ -217,6 +234,13 @@ class McpServer:
         if what not in self.remarks:
             self.remarks.append(what)
             self.complain(what)
+
+
+@asynccontextmanager
+async def _limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]":
+    """The transport, whose results have few parts."""
+    async with transport as (messages, sending):
+        yield LimitedParts(messages), sending
 
 
 async def _listed(client: Client) -> list[Tool]:
@@ -282,6 +306,8 @@ def reason_of(error: BaseException, url: str) -> str:  # noqa: PLR0911 - one for
         return error.strerror
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return "it ended, or closed the connection, before it had answered"
+    if isinstance(error, MCPError) and error.code == TOO_LARGE:
+        return f"it answers with {error.message}, which is not read; see its log"
     if isinstance(error, MCPError) and error.code not in {PARSE_ERROR, INVALID_REQUEST}:
         return f"it refuses (code {error.code}); see its log"
     if isinstance(error, MCPError | ValueError):

@@ -16,6 +16,7 @@ from assistant.tools import ToolError
 from assistant.tools.mcp_server import McpServer
 from audio.errors import EngineLoadError
 from llm.chat import Function
+from llm.name_lookup import use_name_lookup
 
 FIRST_LOOK_S = 10.0
 """How long the start waits for servers; one that takes longer joins when it is there."""
@@ -122,6 +123,7 @@ class McpTools:
 
     async def _serve(self, looked: "Future[None]") -> None:
         self._away = asyncio.get_running_loop()
+        use_name_lookup()
         servers = [McpServer(section, self.environ, self._complain) for section in self.sections]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]

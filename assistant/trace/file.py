@@ -9,7 +9,8 @@ from pathlib import Path
 
 from assistant.trace.folder import KEEP_ALL, Limits, tidy
 from assistant.trace.record import TurnRecord
-from assistant.write_behind import BINARY, WriteBehind, append_whole
+from assistant.write_behind import WriteBehind, append_whole
+from audio.private_file import make_private_folder, open_private
 
 
 class TraceFile:
@@ -19,10 +20,20 @@ class TraceFile:
         path: The file; made with its first record.
     """
 
-    def __init__(self, directory: Path, name: str, complain: Callable[[str], None], limits: Limits = KEEP_ALL) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        complain: Callable[[str], None],
+        limits: Limits = KEEP_ALL,
+        *,
+        count_lost: Callable[[int, str], None] | None = None,
+        complain_lost: Callable[[str], None] | None = None,
+    ) -> None:
         """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails.
 
-        With its first record, traces beyond `limits` are removed from `directory`.
+        With its first record, traces beyond `limits` are removed from `directory`. `count_lost` is told whenever
+        records are lost: how many, and why; `complain_lost` hears the sentences about them in place of `complain`.
         """
         self.path = directory / f"{name}.jsonl"
         self._complain = complain
@@ -33,14 +44,16 @@ class TraceFile:
             # Not of this object: a thread may hold on to what it ran for a moment, and to a whole conversation with it.
             partial(_append, self.path),
             complain,
-            waits="traces wait in memory. Check trace.dir and the free space.",
+            waits="it is tried again until the conversation ends. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
+            count_lost=count_lost,
+            complain_lost=complain_lost,
             afterwards=self._tidy,
         )
 
     @property
     def dropped(self) -> int:
-        """Records lost because the disk could not keep up."""
+        """Records lost, because too many waited or the disk did not take them in the end."""
         return self._lines.dropped
 
     def put(self, record: TurnRecord) -> None:
@@ -64,9 +77,9 @@ class TraceFile:
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:
-    """Add whole lines, or nothing. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o666)
+    """Add whole lines, or nothing; a file or folder that is missing is made anew. Raises OSError."""
+    make_private_folder(path.parent)
+    file = open_private(path, os.O_WRONLY | os.O_APPEND)
     try:
         append_whole(file, "".join(f"{line}\n" for line in lines).encode())
     finally:

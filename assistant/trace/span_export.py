@@ -16,12 +16,17 @@ from assistant.trace.otlp_encoding import Source, headers_of, rejected, request_
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import Asked, spans_of
 from llm.environment import certificates_for, environment_of_client
+from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
+from llm.name_lookup import use_name_lookup
 
 MOST_WAITING = 200
 """Records kept while the collector is slow or away: some ten minutes of a busy server. Then the oldest are dropped."""
 
 MOST_AT_ONCE = 20
 """Records of one request: some 20 kB each."""
+
+MOST_ANSWER_BYTES = 64 << 10
+"""Of an answer: a count and a sentence. What is beyond is not read."""
 
 SEND_TIMEOUT_S = 5.0
 LAST_SEND_TIMEOUT_S = 0.7
@@ -100,7 +105,8 @@ class SpanExport:
         self._complain = complain
         with environment_of_client(outside=trust_env):
             self._client = httpx.AsyncClient(
-                headers={"content-type": "application/x-protobuf", **self._collector.headers},
+                headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
+                event_hooks={"response": [refuse_compressed_async]},
                 timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
                 transport=transport,
                 verify=certificates_for(self._collector.url),
@@ -194,22 +200,35 @@ class SpanExport:
         body = await asyncio.to_thread(self._encoded, records)
         try:
             async with asyncio.timeout(timeout_s):
-                response = await client.post(self._collector.url, content=body)
+                status, answer = await self._posted(client, body)
         except TimeoutError as error:
             raise _NotTakenError(f"did not answer within {timeout_s:g} s", later=True) from error
+        except CompressedError as error:
+            raise _NotTakenError(f"answers compressed ({error.header}): turn that off there", later=False) from error
         except httpx.HTTPError as error:
             raise _NotTakenError(f"cannot be reached ({type(error).__name__})", later=True) from error
-        if response.status_code in TRY_LATER:
-            raise _NotTakenError(f"answers {response.status_code}", later=True)
-        if not response.is_success:
+        if status in TRY_LATER:
+            raise _NotTakenError(f"answers {status}", later=True)
+        if not httpx.codes.is_success(status):
             raise _NotTakenError(
-                f"answers {response.status_code}: check the address, and its headers in OTEL_EXPORTER_OTLP_HEADERS",
+                f"answers {status}: check the address, and its headers in OTEL_EXPORTER_OTLP_HEADERS",
                 later=False,
             )
-        if lost := rejected(response.content):
+        if lost := rejected(answer):
             self._say(f"rejected {lost} spans: see its log")
         else:
             self._complained = False
+
+    async def _posted(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
+        """The status of the answer, and the beginning of its body."""
+        use_name_lookup()
+        answer = bytearray()
+        async with client.stream("POST", self._collector.url, content=body) as response:
+            async for chunk in response.aiter_raw():
+                answer += chunk
+                if len(answer) > MOST_ANSWER_BYTES:
+                    break
+        return response.status_code, bytes(answer[:MOST_ANSWER_BYTES])
 
     def _encoded(self, records: Sequence[TurnRecord]) -> bytes:
         """In a thread: a turn is about a millisecond's work, twenty would stall the loop."""

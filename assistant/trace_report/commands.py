@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from assistant.terminal import terminal
+from assistant.terminal import REPLACED, terminal, write_json
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
 from assistant.trace_report.scrubbing import scrub
@@ -84,7 +84,7 @@ def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
 
         _write(wanted.html, page(tally, figures, slowest))
     if wanted.as_json:
-        sys.stdout.write(trace_report.as_json(figures))
+        write_json(trace_report.as_json(figures))
     elif wanted.as_csv:
         sys.stdout.write(trace_report.as_csv(figures))
     else:
@@ -130,7 +130,7 @@ def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
     if not to_come and _ADDRESS.fullmatch(str(path)) and not path.exists():
         raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
     for record in follow(path, warn, time.sleep, to_come=to_come):
-        console.print(Text(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
 
 
 def follow_server(address: str, environ: Mapping[str, str], console: Console) -> None:
@@ -138,7 +138,7 @@ def follow_server(address: str, environ: Mapping[str, str], console: Console) ->
     from assistant.trace_report.subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
 
     for record in subscribe(address, environ, warn, time.sleep):
-        console.print(Text(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
 
 
 def scrub_files(paths: Sequence[Path], console: Console) -> None:
@@ -150,9 +150,13 @@ def scrub_files(paths: Sequence[Path], console: Console) -> None:
 
 
 def show_lines(lines: Iterable[str], console: Console) -> None:
-    """As they are: nothing is folded, and no bracket is markup."""
+    """As they are: nothing is folded, no bracket is markup, and what a trace holds begins no line of its own."""
     for line in lines:
-        console.print(Text(line), soft_wrap=True)
+        console.print(_one_line(line), soft_wrap=True)
+
+
+def _one_line(line: str) -> Text:
+    return Text(line.replace("\n", REPLACED))
 
 
 def _named(paths: Sequence[Path]) -> str:

@@ -9,6 +9,7 @@ import httpx
 
 from assistant.trace_report.reading import Record, TraceError, record_of
 from llm.environment import certificates_for, environment_of_client, is_outside
+from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
 PATH = "/traces"
 CONTENT_TYPE = "application/x-ndjson"
@@ -76,7 +77,7 @@ def subscribe(
     token = environ.get(TOKEN_VARIABLE, "")
     if not (token.isascii() and token.isprintable()):
         raise TraceError(f"{TOKEN_VARIABLE} has a sign that HTTP cannot carry: set it to the server's token.")
-    headers = {"Accept": CONTENT_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
+    headers = {"Accept": CONTENT_TYPE, **PLAIN} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S
     try:
@@ -86,6 +87,7 @@ def subscribe(
                 headers=headers,
                 timeout=timeout,
                 transport=transport,
+                event_hooks={"response": [refuse_compressed]},
                 verify=certificates_for(url),
                 trust_env=outside,
             )
@@ -99,6 +101,11 @@ def subscribe(
                     begun, pause_s = True, FIRST_PAUSE_S
                     yield from _records(response.iter_bytes(), url, warn)
                 why = "has ended its stream"
+            except CompressedError as error:
+                raise TraceError(
+                    f"{url} answers compressed ({error.header}), which is not read: turn compression off in the proxy "
+                    "before it."
+                ) from error
             except httpx.HTTPError as error:
                 why = f"cannot be reached ({type(error).__name__})"
             except _BrokenOffError as error:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import httpx
 
 from llm.environment import certificates_for, environment_of_client, is_outside
+from llm.http.encoding import PLAIN, refuse_compressed_async
 
 LIMITS = httpx.Limits()
 """httpx's own."""
@@ -18,13 +19,17 @@ def client_of(
     timeout: httpx.Timeout,
     limits: httpx.Limits = LIMITS,
 ) -> httpx.AsyncClient:
-    """It follows no redirects. Raises ValueError, naming the variable, for an environment that cannot be used."""
+    """A client that follows no redirects and refuses compressed answers (CompressedError).
+
+    Raises ValueError, naming the variable, for an environment that cannot be used.
+    """
     outside = is_outside(base)
     with environment_of_client(endpoint, outside=outside):
         return httpx.AsyncClient(
-            headers=headers,
+            headers={**{name.lower(): value for name, value in headers.items()}, **PLAIN},
             timeout=timeout,
             limits=limits,
+            event_hooks={"response": [refuse_compressed_async]},
             verify=certificates_for(base),
             trust_env=outside,
         )

@@ -10,6 +10,7 @@ import httpx
 
 from llm.environment import CHECK_PROXY, goes_through_proxy
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
+from llm.http.encoding import CompressedError
 from llm.refusal import PROXY_SAYS_NO, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
@@ -52,6 +53,13 @@ def nowhere(endpoint: str, where: str) -> LlmError:
 def web_page(endpoint: str, where: str) -> LlmError:
     """The error for an answer that is a page for a browser."""
     text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
+    return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
+
+
+def compressed(endpoint: str, where: str, error: CompressedError) -> LlmError:
+    """The error for an answer that is compressed."""
+    remedy = "turn compression off there, or in the proxy before it"
+    text = f"llm endpoint {endpoint!r} at {where} answers compressed ({error.header}), which is not read: {remedy}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 

@@ -16,8 +16,10 @@ from llm.address import request_headers, route_url
 from llm.chat import Queued, Sent
 from llm.errors import LlmError
 from llm.http.client import client_of
-from llm.http.failure import nowhere, torn, unreachable, web_page
+from llm.http.encoding import CompressedError
+from llm.http.failure import compressed, nowhere, torn, unreachable, web_page
 from llm.http.progress import Handshakes, Progress
+from llm.name_lookup import use_name_lookup
 from llm.refusal import complaint_of_body, refused_by_status
 
 WARM_CONNECTIONS = 2
@@ -43,7 +45,7 @@ LONG_BODY_BYTES = 64 << 10
 asks the same without the body."""
 
 PIECE_BYTES = 4 << 10
-"""Read at a time, so that other conversations have their turn: compressed, a packet may hold sixty megabytes."""
+"""Read at a time, so that other conversations have their turn."""
 
 CLOSE_TIMEOUT_S = 1.0
 ERROR_BODY_TIMEOUT_S = 1.0
@@ -107,6 +109,7 @@ class HttpStream:
 
         Returns what was answered, if it was short.
         """
+        use_name_lookup()
         url = route_url(self._base, route)
         async with asyncio.TaskGroup() as group:
             asking = [group.create_task(self._warm_one(url)) for _ in range(WARM_CONNECTIONS)]
@@ -124,7 +127,7 @@ class HttpStream:
             response = await self._client.send(request, stream=True)
             try:
                 length, body = 0, b""
-                async for chunk in response.aiter_bytes():
+                async for chunk in response.aiter_raw():
                     length += len(chunk)
                     if length > LONG_BODY_BYTES:
                         self._warms_with = "HEAD"
@@ -174,7 +177,7 @@ class HttpStream:
             try:
                 if failure := await self._failure(response, private):
                     raise failure
-                async for chunk in response.aiter_bytes():
+                async for chunk in response.aiter_raw():
                     for at in range(0, len(chunk), PIECE_BYTES):
                         await progress.news.put(chunk[at : at + PIECE_BYTES])
             except httpx.HTTPError as error:
@@ -189,6 +192,7 @@ class HttpStream:
 
     async def _send(self, request: httpx.Request, progress: Progress) -> httpx.Response:
         """Send, once more for each kept connection that the service had closed meanwhile."""
+        use_name_lookup()
         try:
             for attempt in range(WARM_CONNECTIONS + 1):
                 progress.connected = False
@@ -198,6 +202,8 @@ class HttpStream:
                     if progress.connected or attempt == WARM_CONNECTIONS:
                         raise
             raise AssertionError("the last attempt returns or raises")
+        except CompressedError as error:
+            raise compressed(self._endpoint, self.where, error) from error
         except httpx.HTTPError as error:
             raise unreachable(self._endpoint, self.where, error) from error
         except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
@@ -237,7 +243,7 @@ def location_of(response: httpx.Response) -> str:
 
 async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
     body = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > max_bytes:
             break

@@ -234,6 +234,7 @@ def _options(target: str, connect_timeout_s: float, keepalive_s: float | None) -
     return [
         ("grpc.use_local_subchannel_pool", 1),  # else a new channel shares the old one's wait for its retry
         ("grpc.enable_http_proxy", int(proxied)),
+        ("grpc.compression_enabled_algorithms_bitset", 1),  # plain messages only: a compressed one is refused
         ("grpc.keepalive_time_ms", round((keepalive_s or CALL_PING_S) * 1000)),
         ("grpc.keepalive_timeout_ms", round(PING_TIMEOUT_S * 1000)),
         ("grpc.keepalive_permit_without_calls", int(keepalive_s is not None)),

@@ -201,3 +201,73 @@ def test_a_write_that_fails_while_the_writer_is_stopped_is_tried_again() -> None
 
     asyncio.run(scene())
     assert disk.written == [(1, 2)]
+
+
+class Losses:
+    """What was said and counted of entries that were given up."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.why: list[str] = []
+        self.said: list[str] = []
+
+    def lost(self, count: int, why: str) -> None:
+        self.count += count
+        self.why.append(why)
+
+
+def counted(disk: Disk, losses: Losses) -> WriteBehind[int]:
+    return WriteBehind(
+        FILE,
+        disk.write,
+        lambda _: None,
+        waits="",
+        lost=lambda count: f"{count} lost",
+        count_lost=losses.lost,
+        complain_lost=losses.said.append,
+    )
+
+
+@pytest.mark.parametrize("entries", [1, 12, MOST_WAITING, MOST_WAITING + 5])
+def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_behind, "RETRY_S", 0.001)
+    disk, losses = Disk([False, *[True] * 10_000]), Losses()
+
+    async def scene() -> WriteBehind[int]:
+        lines = counted(disk, losses)
+        async with running(lines):
+            lines.put([0])
+            await settled(lines)
+            for entry in range(1, entries):
+                lines.put([entry])
+            await asyncio.sleep(0.02)
+        return lines
+
+    dropped = asyncio.run(scene()).dropped
+    assert losses.count == dropped == entries - len(disk.all) == entries - 1
+    assert losses.said == ([f"{FILE}: {full().strerror}; {losses.count} lost"] if losses.count else [])
+    assert set(losses.why) <= {full().strerror, "the disk is too slow"}
+
+
+def test_entries_are_counted_as_lost_where_there_is_no_time_left() -> None:
+    disk, losses = Disk(), Losses()
+    disk.free.clear()
+
+    async def scene() -> None:
+        lines = counted(disk, losses)
+        writing = asyncio.ensure_future(lines.run())
+        lines.put([1, 2])
+        await asyncio.sleep(0.05)
+        lines.put([3])
+        try:
+            for _ in range(2):  # the second time while it waits for the disk
+                writing.cancel()
+                await asyncio.sleep(0.05)
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+            assert losses.count == 3
+        finally:
+            disk.free.set()
+
+    asyncio.run(scene())
+    assert losses.said == [f"{FILE}: the disk did not answer; 3 lost"]

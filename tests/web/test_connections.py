@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -55,25 +56,45 @@ async def gone(server: Served) -> None:
     await eventually(lambda: server.admission.current == 0)
 
 
-def test_traces_that_cannot_be_written_are_told_to_whoever_runs_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_every_lost_trace_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "traces"
 
     async def main() -> None:
-        async with served(workshop(tmp_path / "file" / "traces")) as server:
-            for _ in range(2):
+        async with served(workshop(folder)) as server:
+            for _ in range(3):
                 async with calling(server) as caller:
                     await caller.asks("hello")
                     await caller.until("response.done")
                 await gone(server)
-            assert server.value("repartee_errors_total", where="trace") >= 2
+            assert server.value("repartee_errors_total", where="trace") == 3
 
     run(main())
-    (said,) = [record.getMessage() for record in caplog.records if record.name == "web.connection"]
-    assert "file/traces/" in said
-    assert "Not a directory" in said
-    assert said.endswith('Said once: repartee_errors_total{where="trace"} counts on.')
+    losses = [record.getMessage() for record in caplog.records if record.name == "web.trace_losses"]
+    losses = [said for said in losses if "cannot be written (Not a directory); it is tried again" not in said]
+    # At once, and then together, instead of a line for each of a thousand conversations.
+    where = f"check trace.dir ({folder}) and the free space there"
+    assert losses == [
+        f"1 turn is in no trace (Not a directory): {where}",
+        f"2 turns are in no trace (Not a directory), 3 since the start: {where}",
+    ]
+
+
+def test_removed_trace_folder_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+
+    async def main() -> None:
+        async with served(workshop(folder)) as server, calling(server) as caller:
+            await caller.asks("hello")
+            await caller.until("response.done")
+            await eventually(lambda: len(server.records()) == 1)
+            shutil.rmtree(folder)
+            await caller.asks("hello")
+            await caller.until("response.done", 2)
+            await eventually(lambda: any(record["turn"] == 2 for record in server.records()))
+            assert server.value("repartee_errors_total", where="trace") == 0
+
+    run(main())
 
 
 def test_what_fails_in_a_conversation_is_told_to_whoever_runs_it_and_no_words(

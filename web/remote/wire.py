@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from assistant.groups import first_of
+from llm.name_lookup import use_name_lookup
 from web.remote.address import Address
 from web.remote.closing import Ending, closed, why_not
 from web.remote.conversation import NotOursError, error_code
@@ -157,8 +159,9 @@ class RemoteWire:
             await socket.close()
 
     async def _connected(self) -> ClientConnection:
+        use_name_lookup()
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-        return await connect(
+        return await _Connect(
             self.address.url(self.listener.resume()),
             additional_headers=headers,
             subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]  # a NewType of str
@@ -231,6 +234,17 @@ class RemoteWire:
         self._open = False
         self._waiting.clear()
         self._waiting_sound = 0
+
+
+class _Connect(connect):
+    """Follows redirects within the server's own origin only: sound and token are meant for nobody else."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """As the base; where the target has another scheme, host or port, the refusal itself."""
+        before, target = urlsplit(self.uri), super().process_redirect(exc)
+        if isinstance(target, str) and urlsplit(target)[:2] != before[:2]:
+            return exc
+        return target
 
 
 def _number(text: str) -> float:

@@ -643,3 +643,13 @@ def test_of_what_has_a_second_source_all_files_are_known() -> None:
         for file in model.files if model.wheel else ():
             assert file.size_bytes
             assert len(file.sha256 or "") == 64
+
+
+def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Handler.head
+
+    def compressed(handler: Handler, status: int, **headers: str) -> None:
+        plain(handler, status, **{"content-encoding": "gzip, gzip", **headers})
+
+    monkeypatch.setattr(Handler, "head", compressed)
+    assert "answers compressed (HTTP 200, Content-Encoding: gzip, gzip), which is not read" in refused("small.en")

@@ -375,3 +375,16 @@ def test_where_nothing_is_exported_nobody_is_told_of_a_trace() -> None:
     record, headers = told(exports=False)
     assert headers == [""] * len(record.answers)
     assert len(record.trace_id) == 32
+
+
+def test_compressed_answer_of_a_collector_is_refused(record: TurnRecord) -> None:
+    complaints: list[str] = []
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nxyz"
+
+    async def main() -> None:
+        async with serving((head,)) as server, exporting(server.url, complaints) as export:
+            export.put(record)
+            await until(server, 1, export)
+
+    asyncio.run(main())
+    assert "Content-Encoding: gzip" in complaints[0]

@@ -214,3 +214,13 @@ def test_a_proxy_that_is_none_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example:21")
     with pytest.raises(TraceError, match=r"^the proxy in the environment is no http:// address.*NO_PROXY\.$"):
         next(subscribe("http://voice.example", {}, lambda _what: None, lambda _s: None))
+
+
+def test_compressed_stream_is_refused() -> None:
+    answer = httpx.Response(
+        200, headers={"Content-Type": CONTENT_TYPE, "Content-Encoding": "gzip"}, stream=Stream([b""])
+    )
+    followed = Followed(answer)
+    with pytest.raises(TraceError, match="Content-Encoding: gzip"):
+        followed.all()
+    assert followed.asked[0].headers["accept-encoding"] == "identity"

@@ -12,7 +12,7 @@ import pytest
 from served import eventually
 from starlette.websockets import WebSocket
 from web_server import ScriptedHall, running
-from websockets.exceptions import ConnectionClosedError
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
 from assistant.config.loading import ConfigError
@@ -21,7 +21,7 @@ from web.health import EngineState
 from web.remote.address import address_of
 from web.remote.closing import Ending, closed, why_not
 from web.remote.conversation import NotOursError
-from web.remote.wire import RemoteWire, ServerLostError
+from web.remote.wire import RemoteWire, ServerLostError, _Connect
 
 TOKEN = "a-token-of-enough-letters"
 
@@ -445,3 +445,27 @@ def test_what_may_pass_is_tried_again_only_after_a_conversation() -> None:
     for error in (ConnectionRefusedError(), TimeoutError(), OSError(101, "Network is unreachable")):
         assert not why_not(error, address_of("ws://h")).again
         assert why_not(error, address_of("ws://h"), connected_before=True).again
+
+
+@pytest.mark.parametrize(("host", "followed"), [("127.0.0.1", True), ("localhost", False)])
+def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -> None:
+    asked: list[str] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).decode().split()[1])
+        port = writer.get_extra_info("sockname")[1]
+        location = f"ws://{host}:{port}/elsewhere"
+        head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        writer.write((head if len(asked) == 1 else "HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n").encode())
+        await writer.drain()
+        writer.close()
+
+    async def scene() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"
+        with pytest.raises(InvalidStatus):
+            await _Connect(url, proxy=None)
+        server.close()
+
+    asyncio.run(scene())
+    assert len(asked) == (2 if followed else 1)

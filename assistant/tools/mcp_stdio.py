@@ -1,0 +1,183 @@
+"""Runs an MCP server as a program and speaks to it over its standard input and output, one JSON message a line.
+
+In place of the package's own transport, which gathers a line of any length and parses it.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId, jsonrpc_message_adapter
+
+from assistant.tools.mcp_limits import MOST_BYTES, excess, too_large
+
+STOP_TIMEOUT_S = 2.0
+"""For the program to end after its input was closed, after SIGTERM, and after SIGKILL, each."""
+
+BLOCK_BYTES = 64 << 10
+
+MOST_SKIPPED_BYTES = 64 << 20
+"""Of a line that is too long; a program that writes on without an end of line is ended."""
+
+Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
+Streams = tuple[Messages, MemoryObjectSendStream[SessionMessage]]
+
+
+class EndlessLineError(ValueError):
+    """The program writes a line without end."""
+
+
+@asynccontextmanager
+async def running(argv: Sequence[str], env: Mapping[str, str]) -> AsyncGenerator[Streams]:
+    """A program and the messages from and to it; it is ended on leaving. Its standard error is thrown away.
+
+    Raises OSError where it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        # What it writes there may be what was said: that is shown nowhere.
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**get_default_environment(), **env},
+        start_new_session=True,
+        limit=BLOCK_BYTES,
+    )
+    arrived, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    sending, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    pipes = _Pipes(process, arrived, to_send)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(pipes.read(), name="mcp read"),
+                group.create_task(pipes.write(), name="mcp write"),
+            ]
+            try:
+                yield messages, sending
+            finally:
+                for task in tasks:
+                    task.cancel()
+    finally:
+        for stream in (messages, sending, arrived, to_send):
+            stream.close()
+        await asyncio.shield(_end(process))
+
+
+class _Pipes:
+    """The two ends of a program's pipes."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        arrived: MemoryObjectSendStream[SessionMessage | Exception],
+        to_send: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        self._process = process
+        self._arrived = arrived
+        self._to_send = to_send
+        self._open: set[RequestId] = set()  # requests without an answer yet
+
+    async def read(self) -> None:
+        """Lines as they come; the stream of messages ends with the program's output."""
+        assert self._process.stdout is not None
+        line = bytearray()
+        skipped = 0  # bytes of a line that is too long
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, EndlessLineError):
+            while block := await self._process.stdout.read(BLOCK_BYTES):
+                *whole, rest = block.split(b"\n")
+                for end in whole:
+                    if skipped:
+                        skipped = 0
+                    else:
+                        await self._take(line + end)
+                    line.clear()
+                if skipped:
+                    skipped = self._skip(skipped + len(rest))
+                    continue
+                line += rest
+                if len(line) > MOST_BYTES:
+                    await self._refuse(line, excess(line))
+                    skipped = self._skip(len(line))
+                    line.clear()
+        self._arrived.close()
+
+    async def write(self) -> None:
+        """Send what is to be sent; the stream of messages ends where the program reads no more."""
+        assert self._process.stdin is not None
+        try:
+            async for sent in self._to_send:
+                if isinstance(sent.message, JSONRPCRequest):
+                    self._open.add(sent.message.id)
+                text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+                self._process.stdin.write(text.encode("utf-8", "replace") + b"\n")
+                await self._process.stdin.drain()
+        except OSError:
+            self._arrived.close()
+
+    async def _take(self, line: bytearray) -> None:
+        if what := excess(line):
+            await self._refuse(line, what)
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+        except ValueError as error:
+            await self._arrived.send(error)
+            return
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._open.discard(message.id)
+        await self._arrived.send(SessionMessage(message))
+
+    async def _refuse(self, line: bytearray, what: str) -> None:
+        """Answer in place of the program: the request that the line names, or all if it cannot be told."""
+        ends = bytes(line[:200]), bytes(line[-200:])
+        named = {request for request in self._open if any(_names(end, request) for end in ends)}
+        for request in sorted(named or self._open, key=str):
+            self._open.discard(request)
+            await self._arrived.send(too_large(request, what))
+
+    @staticmethod
+    def _skip(size_bytes: int) -> int:
+        if size_bytes > MOST_SKIPPED_BYTES:
+            raise EndlessLineError("a line without end")
+        return max(size_bytes, 1)
+
+
+def _names(part: bytes, request: RequestId) -> bool:
+    """Whether this beginning or end of a message has the id of a request."""
+    written = (f'"{request}"' if isinstance(request, str) else str(request)).encode()
+    squeezed = b"".join(part.split())
+    return any(b'"id":' + written + end in squeezed for end in (b",", b"}"))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, then end it and what it started, more firmly every time."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    draining = asyncio.get_running_loop().create_task(_drain(process.stdout))  # else it may block on a full pipe
+    try:
+        for force in (None, signal.SIGTERM, signal.SIGKILL):
+            if force is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, force)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    while process.returncode is None:  # noqa: ASYNC110 - `wait` waits for whoever inherited the pipes, too
+                        await asyncio.sleep(0.01)
+                    break
+    finally:
+        draining.cancel()
+        # Nothing public closes the pipe that a child of the program may still hold.
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _drain(output: asyncio.StreamReader) -> None:
+    with suppress(OSError):
+        while await output.read(BLOCK_BYTES):
+            pass

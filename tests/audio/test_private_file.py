@@ -1,0 +1,91 @@
+"""Files with what people said are their owner's alone, whatever the umask."""
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.items import ItemId, Said
+from assistant.memory import Memory
+from assistant.trace import file as trace_file
+from audio.private_file import make_private_folder, open_private
+from audio.stereo import StereoWriter
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077, 0o277, 0o777], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("umask")
+def test_trace_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "c.jsonl"
+    trace_file._append(path, ["{}"])
+    trace_file._append(path, ["{}"])
+    assert path.read_text() == "{}\n{}\n"
+    assert [mode(place) for place in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
+
+
+@pytest.mark.usefixtures("umask")
+def test_kept_conversation_is_private(tmp_path: Path) -> None:
+    async def scene() -> Memory:
+        memory = Memory.create(tmp_path / "new" / "folder", "c", "2027-01-31T09:30:00+00:00", pytest.fail)
+        async with asyncio.TaskGroup() as tasks:
+            writer = tasks.create_task(memory.run())
+            memory.remember([Said(ItemId("item_1"), "hello", spoken=True)])
+            await memory.settle()
+            writer.cancel()
+        return memory
+
+    path = asyncio.run(scene()).path
+    assert [mode(place) for place in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
+
+
+@pytest.mark.usefixtures("umask")
+def test_recording_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "demo.wav"
+    with StereoWriter(path):
+        pass
+    assert mode(path) == 0o600
+
+
+def test_overwritten_recording_becomes_private(tmp_path: Path) -> None:
+    path = tmp_path / "demo.wav"
+    path.touch()
+    path.chmod(0o644)
+    with StereoWriter(path):
+        pass
+    assert mode(path) == 0o600
+
+
+def test_file_that_is_appended_to_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.touch()
+    path.chmod(0o640)
+    os.close(open_private(path, os.O_WRONLY | os.O_APPEND))
+    assert mode(path) == 0o640
+
+
+def test_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    make_private_folder(tmp_path / "a")
+    make_private_folder(tmp_path / "a")
+    assert [mode(tmp_path), mode(tmp_path / "a")] == [0o755, 0o700]
+
+
+def test_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        make_private_folder(tmp_path / "file" / "folder")
