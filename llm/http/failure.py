@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import httpx
 
+from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY, goes_through_proxy
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
 from llm.refusal import PROXY_SAYS_NO, SPOKEN_PROXY
@@ -57,7 +58,7 @@ def web_page(endpoint: str, where: str) -> LlmError:
 
 def torn(endpoint: str, where: str) -> LlmError:
     """The error for an answer whose connection broke while it was read."""
-    text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: see the server's log"
+    text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: {SEE_ITS_LOG}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
 
 

@@ -246,11 +246,11 @@ export class Talk extends EventTarget {
     this.sound.output.push(response, fromBase64(base64));
   }
 
-  _done({ id, status }) {
+  _done({ id, status, status_details: details }) {
     if (this._response === id) this._response = null;
     this.sound.output.end(id);
     if (status === "cancelled" && this.sound.output.holds(id)) this.sound.output.flush();
-    if (status === "failed") this._tell("notice", "The reply failed. The turn's record says why.");
+    if (status === "failed") this._tell("notice", details?.error?.message || "The reply failed, and the server did not say why.");
   }
 
   _truncated(itemId) {
