@@ -55,7 +55,7 @@ def test_an_answer_without_text_names_its_cause(kind: Callable[[], Stream], body
 def test_reasoning_only_is_told_of_bedrock_too() -> None:
     answer = Answer("far")
     meaning = Converse(answer)
-    thought = {"delta": {"reasoningContent": {"text": "Hm"}}}
+    thought: dict[str, object] = {"delta": {"reasoningContent": {"text": "Hm"}}}
     assert list(meaning.take("contentBlockDelta", thought)) == []
     assert list(meaning.take("messageStop", {"stopReason": "max_tokens"})) == []
     with pytest.raises(LlmError, match=r"its reasoning used all its tokens: raise llm\.max_tokens"):
