@@ -30,7 +30,7 @@ def test_the_last_turns_are_shown_and_all_are_counted() -> None:
     ("items", "began_at", "heading"),
     [
         pytest.param(exchange(0), BEGAN, "one, begun 2026-01-31 09:30, 1 turn:", id="one turn"),
-        pytest.param([*exchange(0), *exchange(1, continues=True)], BEGAN, "one, begun 2026-01-31 09:30, 1 turn:", id="went on"),
+        pytest.param([*exchange(0), *exchange(1, continues=True)], "", "one, 1 turn:", id="went on"),
         pytest.param(exchange(0), "", "one, 1 turn:", id="no first line"),
         pytest.param(exchange(0), "yesterday", "one, 1 turn:", id="no date"),
         pytest.param([], BEGAN, "one, begun 2026-01-31 09:30, nothing was said in it", id="empty"),
