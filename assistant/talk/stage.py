@@ -167,7 +167,7 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
 def _signals(end: Callable[[], None]) -> Generator[None]:
     """While it runs, what would end the program ends the conversation; the second time it ends the program.
 
-    A signal that the program was started to ignore (nohup, a shell's background job) stays ignored.
+    A signal that the program was started to ignore (`nohup`, a shell's background job) stays ignored.
     """
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}  # a handler, or what stands for one
