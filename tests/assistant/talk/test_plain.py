@@ -53,10 +53,10 @@ def test_a_conversation_as_lines() -> None:
     printed, done = talked("", converse)
     assert printed[:5] == [
         "vad: silero, 20 ms frames",
-        "stt: pocketsphinx, US English (fallback: in place of faster-whisper: no model is at hand; "
-        "repartee models pull base.en)",
+        "stt: faster-whisper, tiny.en, int8_float32 on CPU",
         "llm: local, http://127.0.0.1:8000/v1",
-        "tts: piper, en_US-lessac-medium",
+        "tts: espeak-ng, English (Great Britain) (fallback: in place of piper: missing: "
+        "repartee models pull en_US-ljspeech-medium)",
         "ready: speak, or type; /help names the commands",
     ]
     assert "you: what time is it" in printed
