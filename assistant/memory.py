@@ -56,6 +56,8 @@ class Memory:
         name: Of the conversation.
         path: Its file; made with its first turn.
         items: What it goes on from; empty for a new one.
+        continues: The name of the conversation that it goes on from; "" for a new one.
+        continued_at: When that one began, ISO 8601; "" where that is not known.
     """
 
     def __init__(
@@ -67,11 +69,14 @@ class Memory:
         *,
         items: tuple[Item, ...] = (),
         continues: str = "",
+        continued_at: str = "",
     ) -> None:
         """See `create` and `open`."""
         self.name = name
         self.path = folder / f"{name}{_SUFFIX}"
         self.items = items
+        self.continues = continues
+        self.continued_at = continued_at
         self._heading = Heading(began_at, continues)
         self._kept: set[ItemId] = {item.id for item in items}
         self._under_way: ReplyBegun | None = None
@@ -123,7 +128,8 @@ class Memory:
         if found.lost:
             lines = "a line" if found.lost == 1 else f"{found.lost} lines"
             complain(f"{old}: {lines} of the conversation could not be read, and what it said is left out")
-        return cls(folder, name, began_at, complain, items=found.items, continues=old)
+        old_at = "" if found.heading is None else found.heading.began_at
+        return cls(folder, name, began_at, complain, items=found.items, continues=old, continued_at=old_at)
 
     @staticmethod
     def names(folder: Path) -> tuple[str, ...]:

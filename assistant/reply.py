@@ -191,7 +191,7 @@ class Reply:
             for unit in self._sentences.finish():
                 await self._put(unit)
             if not self._put_in and not self.calls:
-                self.error = "the model's answer was empty"
+                self.error = self._why_nothing_came(begun)
                 await self._say(NOTHING_CAME)
         except LlmError as error:
             task = asyncio.current_task()
@@ -203,6 +203,17 @@ class Reply:
             await self._break_off()
             await self._say(f"{BROKE_OFF} {error.spoken}" if self._put_in else error.spoken)
         await self._units.put(None)
+
+    def _why_nothing_came(self, begun: bool) -> str:
+        """The cause and the remedy; `begun`: text came, of which nothing can be spoken."""
+        if begun:
+            what = "answered with nothing that can be spoken, only signs such as emoji or markup: "
+            remedy = "ask for words in assistant.instructions, or choose another model"
+        else:
+            ending = f"finish reason {self.finished.reason}" if self.finished is not None else "no finish reason"
+            what = f"ended its answer without any text and without a call that was offered ({ending}): "
+            remedy = "check its server's chat template and tool-call parser, or choose another model"
+        return f"llm endpoint {self.answered_by!r} {what}{remedy}"
 
     async def _break_off(self) -> None:
         """The answer was torn: it ends with a whole sentence, unless the voice has begun with the next."""

@@ -19,6 +19,7 @@ from assistant.config.loading import load_settings
 from assistant.demo import demo
 from assistant.latency import STAGES
 from assistant.waterfall import SHORT_NAMES, nearest_rank
+from bench.pictured import check_recognizer
 
 WIDTH = 118
 # rich's own frame without the web font it would fetch: a picture in a repository must not call anybody.
@@ -59,6 +60,11 @@ def table(records: list[dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
+def _recognizer(records: list[dict[str, object]]) -> str:
+    engines = records[-1]["engines"]
+    return str(engines["stt"]) if isinstance(engines, dict) else ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1)
@@ -77,6 +83,7 @@ def main() -> None:
             finally:
                 os.chdir(previous)
         if options.picture is not None:
+            check_recognizer(_recognizer(records), options.set)
             options.picture.write_text(console.export_svg(title="make run", code_format=FRAME), encoding="utf-8")
     print(table(records))
 

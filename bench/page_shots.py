@@ -9,17 +9,20 @@ Takes half a minute; wants Chromium (--browser). What is seen was measured while
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import soundfile
 from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from bench.pictured import check_recognizer
 
 RATE_HZ = 16_000
 RECORDINGS = Path("tests/recordings")
@@ -74,11 +77,12 @@ def serving(folder: Path, settings: list[str]) -> Iterator[str]:
         process.wait(10)
 
 
-def take(page: Page, url: str, out: Path) -> None:
+def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
     """Hold the conversation, and take a picture of each state on the way."""
     page.goto(url)
     page.click("#start")
     page.wait_for_selector("body[data-phase=listening]", timeout=WITHIN_MS)
+    check_recognizer(page.inner_text("#engines-short").partition(" · ")[0], settings)
     for turn in range(1, TURNS + 1):
         if turn == 2:
             _reach(page, "hearing")
@@ -92,6 +96,8 @@ def take(page: Page, url: str, out: Path) -> None:
         while page.evaluate("repartee.turns.all.filter((turn) => turn.trace).length") < turn:
             page.wait_for_timeout(50)
     page.wait_for_timeout(600)  # the last transition
+    if notice := page.query_selector(".notice p"):
+        raise SystemExit(f"no pictures, for the page shows trouble; is the machine busy? {notice.inner_text()}")
     page.screenshot(path=out / "page-finished.png")
     page.click("#theme")
     page.mouse.move(0, 0)
@@ -122,8 +128,12 @@ def main(say: Callable[[str], object] = print) -> None:
         with serving(folder, asked.settings) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=asked.browser, args=flags)
             page = browser.new_page(viewport=DESK, color_scheme="dark")
-            take(page, url, asked.out)
+            take(page, url, folder, asked.settings)
+            latencies_ms = page.evaluate("repartee.turns.all.map((turn) => Math.round(turn.latency_ms))")
             browser.close()
+        say(f"response latencies {latencies_ms} ms")
+        for picture in folder.glob("page-*.png"):
+            shutil.copy(picture, asked.out)
     for picture in sorted(asked.out.glob("page-*.png")):
         say(f"{picture}  {picture.stat().st_size / 1000:.0f} kB")
 

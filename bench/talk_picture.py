@@ -35,10 +35,11 @@ WORD_MS = 300.0
 
 ENGINES = (
     Chosen("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=40),
-    Chosen("stt", "pocketsphinx", "US English", "in place of faster-whisper: no model is at hand; "
-           "repartee models pull base.en", fallback=True, load_ms=420),
+    Chosen("stt", "faster-whisper", "tiny.en, int8_float32 on CPU", "auto: its model is at hand",
+           fallback=False, load_ms=420),
     Chosen("llm", "local", "http://127.0.0.1:8000/v1", "as configured", fallback=False, load_ms=12),
-    Chosen("tts", "piper", "en_US-lessac-medium", "as configured", fallback=False, load_ms=310),
+    Chosen("tts", "espeak-ng", "English (Great Britain)", "in place of piper: missing: "
+           "repartee models pull en_US-ljspeech-medium", fallback=True, load_ms=24),
 )  # fmt: skip
 
 STATUS = Status(

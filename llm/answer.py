@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llm.chat import Calling, Finished, FunctionCall, Token
+from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, TOO_LONG, Came, empty, without_blanks
 from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS
 from llm.refusal import SPOKEN_FILTER, shown
@@ -14,7 +15,6 @@ Said = Token | Calling | FunctionCall | Finished
 
 _GIVEN_UP = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
 _FILTERED = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
-_TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 
 
 @dataclass(slots=True)
@@ -32,6 +32,7 @@ class Answer:
         came: Some text came, if only thoughts.
         reason: The service's word for the end, once it is known, else "".
         over: Finished was said.
+        reasoned: The service sent the model's thoughts apart from its text.
         prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
     """
 
@@ -41,6 +42,7 @@ class Answer:
         self.came = False
         self.reason = ""
         self.over = False
+        self.reasoned = False
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.cached_tokens: int | None = None
@@ -49,6 +51,7 @@ class Answer:
         self._surrogates = Surrogates()
         self._thoughts = Thoughts(habit or Habit())
         self._calls: dict[int, _Call] = {}
+        self._blanks = False  # text came that shows nothing
 
     def say(self, text: str) -> Iterator[Token]:
         """Some more text. Raises LlmBroken where it is more than any answer has."""
@@ -76,7 +79,7 @@ class Answer:
         """The service says that it is done, and why. Raises LlmError where that is no good end."""
         self.reason = self.reason or shown(reason)[:40]
         if self.reason in _GIVEN_UP:
-            raise self.broken(f"gave up its answer ({self.reason}): see the model's log")
+            raise self.broken(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
         if self.reason in _FILTERED:
             text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
@@ -86,11 +89,11 @@ class Answer:
         if self.over:
             return
         if not self.reason:
-            raise self.broken("ended its answer without an end mark: see the model's log")
-        yield from self._heard(self._thoughts.rest(cut=self.reason in _TOO_LONG))
+            before = "" if self.begun else " before any text"
+            raise self.broken(f"ended its answer without an end mark{before}: {CUT_SHORT}")
+        yield from self._heard(self._thoughts.rest(cut=self.reason in TOO_LONG))
         if not self.begun:
-            remedy = "raise max_tokens, or ask for less" if self.reason in _TOO_LONG else "see the model's log"
-            raise self.broken(f"ended without a word ({self.reason}): {remedy}")
+            raise self.broken(empty(self._what_came(), self.reason))
         self.over = True
         for _, call in sorted(self._calls.items()):
             yield FunctionCall(call.call_id, call.name, call.arguments or "{}")
@@ -102,9 +105,19 @@ class Answer:
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
     def _heard(self, text: str) -> Iterator[Token]:
-        if text:
+        if text and (self.begun or without_blanks(text)):
             self.begun = True
             yield Token(text)
+        elif text:
+            self._blanks = True
+
+    def _what_came(self) -> Came:
+        return Came(
+            reason=self.reason,
+            reasoning=self.reasoned or self._thoughts.came,
+            blanks=self._blanks,
+            completion_tokens=self.completion_tokens,
+        )
 
     def _spend(self, chars: int) -> None:
         self._chars_left -= chars

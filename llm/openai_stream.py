@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.chat import Calling, Extra, Finished, FunctionCall, Token
+from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, Came, empty, without_blanks
 from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
 from llm.openai_calls import CallsSoFar
-from llm.paced import THINKING_OFF
 from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
@@ -63,6 +63,9 @@ class OpenAIStream:
         self._reasoned = False
         self._came = False  # some content, if only thoughts
         self._strange = False
+        self._events = False
+        self._choices = False
+        self._blanks = False  # text came that shows nothing
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
@@ -90,8 +93,10 @@ class OpenAIStream:
         if not self._over:
             if not self._reason and self._strange and not self.begun:
                 raise self._broken("answers, but not with chat completions: check its url, and its kind")
+            if not self._reason and not self._events:
+                raise self._broken(empty(self._what_came(), "an empty body"))
             if not self._reason:
-                raise self._broken("ended its answer without an end mark: see the server's log")
+                raise self._broken(f"ended its answer without an end mark{self._before_text}: {CUT_SHORT}")
             yield from self._finish()
 
     def _read(self, events: Iterator[Event]) -> Iterator[Said]:
@@ -107,6 +112,7 @@ class OpenAIStream:
             raise self._broken(text, spoken) from error
 
     def _meaning(self, event: Event) -> Iterator[Said]:
+        self._events = True
         if event.data == "[DONE]":
             self._reason = self._reason or DONE_REASON
             yield from self._finish()
@@ -119,6 +125,7 @@ class OpenAIStream:
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
+                self._choices = True
                 yield from self._choice(choice)
 
     def _decoded(self, event: Event) -> dict[str, object]:
@@ -128,7 +135,7 @@ class OpenAIStream:
             if self._ending and self.finishing:
                 return {}  # counts, cut off
             if self._ending:
-                raise self._broken("ended its answer in the middle of an event: see the server's log") from None
+                raise self._broken(f"ended its answer in the middle of an event: {CUT_SHORT}") from None
             if event.name == "error":
                 complaint = Complaint(event.data, "", None)
                 raise refused_in_stream(self._endpoint, complaint, self._private) from None
@@ -170,9 +177,11 @@ class OpenAIStream:
         self._thoughts.told_apart()
 
     def _say(self, text: str) -> Iterator[Token]:
-        if text:
+        if text and (self.begun or without_blanks(text)):
             self.begun = True
             yield Token(text)
+        elif text:
+            self._blanks = True
 
     def _text_of(self, content: object) -> str:
         """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
@@ -199,7 +208,7 @@ class OpenAIStream:
 
     def _judge(self) -> None:
         if self._reason in _GIVEN_UP:
-            raise self._broken(f"gave up its answer (finish_reason {self._reason}): see the server's log")
+            raise self._broken(f"gave up its answer (finish_reason {self._reason}): {SEE_ITS_LOG}")
         if self._reason == "content_filter":
             text = "stopped its answer (finish_reason content_filter): see its filter's settings"
             text = f"llm endpoint {self._endpoint!r} {text}"
@@ -215,9 +224,8 @@ class OpenAIStream:
     def _finish(self) -> Iterator[Said]:
         yield from self._say(self._thoughts.rest(cut=self._reason == "length"))
         if not self.begun:
-            remedy = "raise max_tokens" if self._reason == "length" else "see the server's log"
-            remedy = f"{remedy}, or turn its thinking off ({THINKING_OFF})" if self._thinks else remedy
-            raise self._broken(f"ended without a word (finish_reason {self._reason}): {remedy}", SPOKEN_EMPTY)
+            reason = "[DONE]" if self._reason == DONE_REASON else f"finish_reason {self._reason}"
+            raise self._broken(empty(self._what_came(), reason), SPOKEN_EMPTY)
         if any(call.arguments and not call.name for call in self._calls.calls):
             raise self._broken("called a function without naming it: see its model's template")
         self._over = True
@@ -227,9 +235,22 @@ class OpenAIStream:
                 yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 
+    def _what_came(self) -> Came:
+        return Came(
+            reason=self._reason,
+            events=self._events,
+            choices=self._choices,
+            reasoning=self._reasoned or self._thoughts.came,
+            blanks=self._blanks,
+            unnamed_call=bool(self._calls.calls),
+            completion_tokens=self._completion_tokens,
+        )
+
     @property
-    def _thinks(self) -> bool:
-        return self._reasoned or self._thoughts.came
+    def _before_text(self) -> str:
+        if self.begun:
+            return ""
+        return " while it was still reasoning" if self.thinking else " before any text"
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
         spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llm.chat import ChatOptions
+from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 
@@ -219,7 +220,7 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
         case _:
-            text = f"failed (HTTP {status}) at {where}: see the server's log{says}"
+            text = f"failed (HTTP {status}) at {where}: {SEE_ITS_LOG}{says}"
             if status not in WRONG_REQUEST_STATUSES:
                 return refused(text, SPOKEN_TROUBLE)
     text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
@@ -248,7 +249,7 @@ def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str
     else:
         spoken = SPOKEN_REQUEST if wrong else SPOKEN_TROUBLE
     code = f" (code {complaint.status})" if complaint.status else ""
-    text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: see the server's log"
+    text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: {SEE_ITS_LOG}"
     says_no = LlmFiltered if filtered else LlmRefused
     return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=not filtered)
 

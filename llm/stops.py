@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from llm.chat import ChatEvent, Finished, Token
+from llm.empty_answer import without_blanks
 from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
 from llm.paced import Reading
 
@@ -67,6 +68,7 @@ class Stopping:
         self._reading = reading
         self._cut = StopCut(stops)
         self._said = False
+        self._lead = ""  # blanks before the first text: a stop sequence may follow
         self._over = False
 
     @property
@@ -111,6 +113,8 @@ class Stopping:
         yield event
 
     def _token(self, text: str) -> Iterator[Token]:
-        if text:
-            self._said = True
+        text = self._lead + text
+        self._said = self._said or bool(without_blanks(text))
+        self._lead = "" if self._said else text
+        if text and self._said:
             yield Token(text)

@@ -7,6 +7,8 @@ already said the first mark, and only the last one comes; or the marks are gone,
 import re
 from dataclasses import dataclass
 
+from llm.empty_answer import without_blanks
+
 _MARKS = {
     **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
     "◁think▷": "◁/think▷",
@@ -107,7 +109,7 @@ class Thoughts:
 
     def _begin(self) -> bool:
         """Whether it is known what comes: thoughts, or the answer."""
-        begun = self._held.lstrip()
+        begun = without_blanks(self._held)
         mark = next((mark for mark in _ENDS if begun.lower().startswith(mark.lower())), "")
         if mark == _BARE and not begun[len(mark) :][:1].isalnum():
             mark = ""

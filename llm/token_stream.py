@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.answer import Answer, Said
+from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG
 from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, quoted, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
@@ -73,7 +74,7 @@ class TokenStream:
         if event.name == "error" or line.get("error"):
             complaint = complaint_of(line)
             if complaint.kind == "incomplete_generation":  # TGI's word for an answer that it lost on the way
-                raise self._answer.broken("broke off its answer (incomplete_generation): see the server's log")
+                raise self._answer.broken(f"broke off its answer (incomplete_generation): {SEE_ITS_LOG}")
             raise refused_in_stream(self._endpoint, complaint, self._private)
         token, whole, outputs = line.get("token"), line.get("generated_text"), line.get("outputs")
         if isinstance(token, dict):
@@ -99,7 +100,7 @@ class TokenStream:
         reason = str(details.get("finish_reason") or DONE_REASON)
         message = token.get("error_msg") if isinstance(token, dict) else None
         if reason == "error" and isinstance(message, str):
-            raise self._answer.broken(f"gave up its answer: see the model's log{quoted(message, self._private)}")
+            raise self._answer.broken(f"gave up its answer: {SEE_ITS_LOG}{quoted(message, self._private)}")
         self._answer.stop(reason)
         yield from self._answer.finish()
 
@@ -113,7 +114,7 @@ class TokenStream:
             line: object = json.loads(data)
         except (ValueError, RecursionError):
             if self._ending:
-                raise self._answer.broken("ended its answer inside a line: see the model's log") from None
+                raise self._answer.broken(f"ended its answer inside a line: {CUT_SHORT}") from None
             # Without the cause: its text quotes the answer.
             raise self._answer.broken(f"sent a line that is not JSON: check {self._suspect}") from None
         if isinstance(line, list) and len(line) == 1:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pulled
 import pytest
 from _pytest.runner import runtestprotocol
+from dispositions import restore_signals
 from hypothesis import HealthCheck, settings
 from metronome import STILL_S, Metronome
 from stopwatch import Stopwatch, Took
@@ -25,6 +26,9 @@ from stopwatch import Stopwatch, Took
 settings.register_profile("gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gate")
+
+# Before anything is started: what the tests were started to ignore (nohup, a shell's background), programs would, too.
+restore_signals()
 
 # What is heard here does not depend on what was pulled: without a test's own model it is pocketsphinx that listens.
 assert pulled, "it has looked before"

@@ -39,6 +39,7 @@ class Reply:
     text: str
     pcm: Pcm
     heard: str = "what time is it"
+    error: str = ""  # why it failed
 
     @property
     def ms(self) -> float:
@@ -292,7 +293,7 @@ class Connection:
             delta = base64.b64encode(pcm[at : at + block].astype("<i2").tobytes()).decode()
             await self._send("response.output_audio.delta", **about, delta=delta)
         await self._send("response.output_audio.done", **about)
-        await self._done("completed")
+        await self._done("failed" if kept.reply.error else "completed", kept.reply.error)
         await self._played.wait()
         self._played.clear()
         trace = self._trace("answered")
@@ -302,9 +303,11 @@ class Connection:
     async def _refuse(self, code: str, message: str) -> None:
         await self._send("error", error={"code": code, "message": message})
 
-    async def _done(self, status: str) -> None:
+    async def _done(self, status: str, error: str = "") -> None:
         self._active = False
-        await self._send("response.done", response={"id": self._kept.response, "status": status})
+        details = {"type": "failed", "error": {"code": "reply_failed", "message": error}} if error else None
+        response = {"id": self._kept.response, "status": status, "status_details": details}
+        await self._send("response.done", response=response)
 
     async def _cut(self, reason: str) -> None:
         if self._answer is None or self._answer.done():

@@ -52,7 +52,7 @@ async def add(
     _check(wanted, file, config)
     if wanted.kind != "openai":
         _say(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
-        await _write(file, wanted.section(), config, environ, console)
+        await _write(file, wanted.section(), config, environ, console, answers=False)
         return
     if wanted.url is None:
         server = _picked(await discover(ports), wanted, ports, config)
@@ -64,17 +64,26 @@ async def add(
     (handle,) = handles([server])
     _check_free(wanted.name or handle, file, config)
     taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model, console))
-    await _write(file, taken.section(), config, environ, console)
+    await _write(file, taken.section(), config, environ, console, answers=server.round_trip_ms > 0)
 
 
 async def _write(
-    file: ConfigFile, endpoint: EndpointSection, config: Path | None, environ: Mapping[str, str], console: Console
+    file: ConfigFile,
+    endpoint: EndpointSection,
+    config: Path | None,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    answers: bool,
 ) -> None:
     new = not file.exists
     await asyncio.to_thread(file.add, endpoint)
     _say(console, f"{'made' if new else 'added to'} {file.path}: {_spelled(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
-    _say(console, f"next: repartee demo{told(config)}")
+    following = f"repartee demo{told(config)}"
+    if not answers:  # it was taken at somebody's word
+        following = f"repartee endpoints{told(config)}, to see whether it answers"
+    _say(console, f"next: {following}")
 
 
 def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
@@ -181,7 +190,7 @@ def _at_their_word(wanted: Wanted, problem: ConfigError | LlmError, console: Con
     if wanted.model is None:
         raise problem
     _say(console, f"taken at your word: {problem}", style="yellow")
-    return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), 0.0)
+    return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), round_trip_ms=0.0)
 
 
 def _model(server: FoundServer, wanted: str | None, console: Console) -> str:

@@ -102,8 +102,8 @@ def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> N
 
 
 def next_steps(seen: Survey, config: Path | None) -> list[str]:
-    """What the person may do now, with the file that was asked for."""
-    lines = []
+    """What the person may do now, with the file that was asked for: repairs first."""
+    lines = _repairs(seen.configured, config)
     taken = [check.endpoint for check in seen.configured]
     for handle, server in handles(seen.found).items():
         if port_here(server.url) in {port_here(endpoint.url) for endpoint in taken}:
@@ -132,9 +132,34 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
             f"{given_up_after_ms(slow) / 1000:g} s: raise its patience_s, take a smaller model, or ask it alone "
             f"(--llm {shlex.quote(name)})"
         )
-    if taken and not all(check.problem for check in seen.configured):
+    if any(_works(check) for check in seen.configured):
         lines.append(f"next: repartee demo{told(config)}")
+    elif taken:
+        lines.append(f"or without a language model: repartee demo --llm skills{told(config)}")
     return lines
+
+
+def _works(check: Measured) -> bool:
+    """Whether a conversation can be held with it."""
+    return bool(check.answers) or not check.problem
+
+
+def _repairs(configured: Sequence[Measured], config: Path | None) -> list[str]:
+    """How many are broken, and for each of them what to do."""
+    broken = [check for check in configured if check.problem]
+    if not broken:
+        return []
+    count = f"{len(broken)} of {len(configured)} endpoints {'is' if len(broken) == 1 else 'are'} broken"
+    lines = [f"{count}; repair what you need, or take it out:"]
+    for check in broken:
+        remove = f"repartee endpoints remove {shlex.quote(check.endpoint.name)}{told(config)}"
+        lines.append(f"  {check.endpoint.name}: {_remedy(check)} ({remove})")
+    return lines
+
+
+def _remedy(check: Measured) -> str:
+    """The last part of its problem, without what a service said of it."""
+    return check.problem.partition(': "')[0].rpartition(": ")[2]
 
 
 def _table(

@@ -10,7 +10,7 @@ import numpy as np
 
 from assistant.config.talk_settings import AudioSection
 from assistant.engines import Chosen
-from assistant.talk.controls import DeviceChoice
+from assistant.talk.controls import NOT_YET, DeviceChoice
 from audio.card.microphone import CardMicrophone, Clean
 from audio.card.speaker import CardSpeaker, Heard
 from audio.card.stream import Opened
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from audio.echo.canceller import EchoCanceller
 
 CLOSE_TIMEOUT_S = 1.0
-
-NOT_YET = "not open yet"
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
 """With a canceller voice must be sure for so long before it takes the floor: what is left of an echo is taken for a

@@ -21,6 +21,7 @@ from assistant.talk.cards import Cards, chime, open_cards
 from assistant.talk.controls import Floor
 from assistant.talk.keys import TalkControls
 from assistant.talk.patience import with_card
+from assistant.talk.resumed import resumed
 from assistant.talk.stage import Stage, perform, stage_of
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import Limits
@@ -189,6 +190,8 @@ class _Local:
         )
         if self.memory is not None:
             session.conversation.restore(self.memory.items)
+            if self.memory.continues:
+                self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
         own = session.turns.settings
         longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
         session.turns.settings = replace(own, interrupt_after_ms=longest_ms)

@@ -9,6 +9,9 @@ from audio.devices import Direction
 Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "asleep"]
 """Who has the floor, in one word. asleep: the wake phrase is awaited."""
 
+NOT_YET = "not open yet"
+"""What stands for a device while the conversation starts."""
+
 Mode = Literal["open", "push-to-talk", "wake"]
 """When the microphone's words count: always, between two presses of a key, after the wake phrase."""
 

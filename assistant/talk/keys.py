@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from assistant.facts import Fact, Trouble
-from assistant.talk.cards import NOT_YET, Cards
-from assistant.talk.controls import DeviceChoice, Floor, Mode, Status
+from assistant.talk.cards import Cards
+from assistant.talk.controls import NOT_YET, DeviceChoice, Floor, Mode, Status
 from audio.devices import Direction
 from audio.errors import DeviceError
 

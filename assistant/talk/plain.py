@@ -13,8 +13,9 @@ from rich.console import Console
 from assistant.facts import Fact, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken
 from assistant.items import Said
 from assistant.screen import summary
-from assistant.talk.controls import Controls, Status
+from assistant.talk.controls import NOT_YET, Controls, Status
 from assistant.talk.pipe import LineWriter, lines_of, standard_input
+from assistant.talk.resumed import Resumed
 from assistant.talk.text import printable
 from assistant.trace.record import TurnRecord
 from assistant.waterfall import SHORT_NAMES, segments, verdict_on
@@ -23,6 +24,9 @@ from audio.portaudio.owner import library_in_use
 
 if TYPE_CHECKING:
     from assistant.engines import Chosen
+
+START_S = 5.0
+"""A start that fails sooner is one sentence, the error; one that takes longer shows how far it has come."""
 
 WATCH_S = 0.5
 """How often is looked for what is worth a line: a device that changed, a microphone that was closed."""
@@ -75,6 +79,8 @@ class TalkPlain:
         out: TextIO | None = None,
         typed: TextIO | None = None,
         ends_with_input: bool | None = None,
+        note: str = "",
+        start_s: float = START_S,
     ) -> None:
         """Print to `out`, take typed lines from `typed`; by default the standard ones.
 
@@ -85,12 +91,18 @@ class TalkPlain:
             typed: Where they come from.
             ends_with_input: The end of the input ends the conversation; by default where it is a terminal: there
                 somebody pressed ctrl+d. A pipe or /dev/null that ends has only nothing more to type.
+            note: Written to standard error before the first line.
+            start_s: For how long lines are held back while the conversation starts.
         """
         self.records: list[TurnRecord] = []
         self._controls = controls
         self._clock = clock
         self._typed = typed if typed is not None else standard_input()
         self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
+        self._note = note
+        self._start_s = start_s
+        self._held: list[str] | None = []  # lines of the start; None once they are written
+        self._began = False
         self._over = asyncio.Event()
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
         self._chosen: tuple[Chosen, ...] = ()
@@ -100,6 +112,8 @@ class TalkPlain:
 
     def show(self, fact: Fact) -> None:
         """A fact of the conversation; words that are still being heard are left out."""
+        if not isinstance(fact, Trouble):
+            self._begin()
         match fact:
             case TurnTaken() if fact.text and not _is_printed(fact):
                 self._say("you", f"{fact.text} (roughly)" if fact.rough else fact.text)
@@ -121,8 +135,15 @@ class TalkPlain:
             self._say(engine.stage, f"{engine.name}, {engine.detail}{why}")
         self._chosen = tuple(chosen)
 
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
+        self._say("resumed", past.heading)
+        for who, text in past.last:
+            self._say(f"{who} (earlier)", text)
+
     def ready(self) -> None:
         """Everything is loaded."""
+        self._begin()
         self._say("ready", "speak, or type; /help names the commands")
 
     def hushed(self) -> AbstractContextManager[object]:
@@ -132,10 +153,14 @@ class TalkPlain:
 
     async def run(self) -> None:
         """Until somebody quits, or `close`. The controls were told then, as by the screen."""
+        loop = asyncio.get_running_loop()
+        held_until_s = loop.time() + self._start_s
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(self._read(), name="typed lines")
             while not self._over.is_set():
                 self._watch(self._controls.status())
+                if loop.time() >= held_until_s:
+                    self._release()
                 try:
                     async with asyncio.timeout(WATCH_S):
                         await self._over.wait()
@@ -152,16 +177,36 @@ class TalkPlain:
         """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""
         written = io.StringIO()
         console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
-        if self._chosen:
+        if self._chosen and self._began:
             summary(console, self.records, self._chosen)
         for line in written.getvalue().splitlines():
-            self._out.write(_columns(line))
+            self._write(_columns(line))
         if self._out.left_out:
             self._say("left out", f"{self._out.left_out} lines, which nobody read in time")
         await self._out.aclose()
 
+    def _begin(self) -> None:
+        self._began = True
+        self._release()
+
+    def _release(self) -> None:
+        """Write what was held back, and from now on everything at once."""
+        if self._held is None:
+            return
+        held, self._held = self._held, None
+        if self._note:
+            sys.stderr.write(f"repartee: {self._note}\n")
+        for line in held:
+            self._out.write(line)
+
     def _say(self, label: str, text: str) -> None:
-        self._out.write(f"{label}: {printable(text)}")
+        self._write(f"{label}: {printable(text)}")
+
+    def _write(self, line: str) -> None:
+        if self._held is None:
+            self._out.write(line)
+        else:
+            self._held.append(line)
 
     def _finished(self, record: TurnRecord) -> None:
         self.records.append(record)
@@ -175,15 +220,22 @@ class TalkPlain:
 
     def _watch(self, status: Status) -> None:
         before, self._status = self._status, status
+        if status.floor != "starting":
+            self._begin()
         if before is None or (before.input, before.muted) != (status.input, status.muted):
-            self._say("microphone", "closed; /mute opens it" if status.muted else status.input)
+            self._device("microphone", "closed; /mute opens it" if status.muted else status.input)
         if before is None or before.output != status.output:
-            self._say("loudspeaker", status.output)
+            self._device("loudspeaker", status.output)
         if before is None or before.echo != status.echo:
-            self._say("echo", status.echo)
+            self._device("echo", status.echo)
         waking = status.mode == "wake" and status.floor != "starting"
         if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
             self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
+
+    def _device(self, label: str, line: str) -> None:
+        """One that is not open yet is no news: either it opens soon, or trouble says why not."""
+        if line != NOT_YET:
+            self._say(label, line)
 
     # What is typed -------------------------------------------------------------------------------------------
 
@@ -196,6 +248,7 @@ class TalkPlain:
             self._over.set()
 
     def _do(self, line: str) -> None:
+        self._release()
         if not line.startswith("/"):
             self._say("you (typed)", line)
             self._controls.type(line)
@@ -217,7 +270,7 @@ class TalkPlain:
                 self._use(*rest.strip().partition(" ")[::2])
             case "/help":
                 for text in COMMANDS:
-                    self._out.write(text)
+                    self._write(text)
             case "/quit":
                 self._over.set()
             case _:

@@ -21,6 +21,7 @@ from assistant.talk import panels
 from assistant.talk.controls import Controls, DeviceChoice, Status
 from assistant.talk.dialogs import Devices, Help
 from assistant.talk.held_key import TalkKey
+from assistant.talk.resumed import Resumed
 from assistant.talk.style import (
     AIRY_ROWS,
     CSS,
@@ -135,6 +136,11 @@ class TalkScreen(App[None]):
     def engines(self, chosen: Sequence["Chosen"]) -> None:
         """The engines in use, as far as they are loaded."""
         self.view.engines(chosen, self._clock())
+        self._draw_soon()
+
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
+        self.view.resumed(past, self._clock())
         self._draw_soon()
 
     def ready(self) -> None:

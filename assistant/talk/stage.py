@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from assistant.facts import Fact, TurnFinished
 from assistant.talk.keys import TalkControls
+from assistant.talk.resumed import Resumed
 from assistant.trace.record import TurnRecord
 from audio.noisy_libraries import hushed
 from audio.portaudio.owner import library_in_use
@@ -37,6 +38,10 @@ class Stage(Protocol):
 
     def engines(self, chosen: "Sequence[Chosen]") -> None:
         """The engines in use, as far as they are loaded."""
+        ...
+
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
         ...
 
     def ready(self) -> None:
@@ -68,11 +73,13 @@ class _OnScreen:
 
         self.records: list[TurnRecord] = []
         self._chosen: Sequence[Chosen] = ()
+        self._began = False
         self._app = TalkScreen(controls, clock=time_of_day)
         self._over = False
 
     def show(self, fact: Fact) -> None:
         if isinstance(fact, TurnFinished):
+            self._began = True
             self.records.append(fact.record)
         self._app.show(fact)
 
@@ -80,7 +87,11 @@ class _OnScreen:
         self._chosen = tuple(chosen)
         self._app.engines(chosen)
 
+    def resumed(self, past: Resumed) -> None:
+        self._app.resumed(past)
+
     def ready(self) -> None:
+        self._began = True
         self._app.ready()
 
     @contextmanager
@@ -107,7 +118,7 @@ class _OnScreen:
         from assistant.screen import summary  # noqa: PLC0415 - only here
         from assistant.terminal import terminal  # noqa: PLC0415 - only here
 
-        if self._chosen:
+        if self._chosen and self._began:
             summary(terminal(), self.records, self._chosen)
 
 
@@ -118,9 +129,9 @@ def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
     encoding = sys.stdout.encoding or ""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()  # on the latter it is drawn, but for Windows
     why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
-    if why and not plain:
-        sys.stderr.write(f"repartee: {why}\n")
-    return TalkPlain(controls, clock=time_of_day) if plain or why else _OnScreen(controls)
+    if plain or why:
+        return TalkPlain(controls, clock=time_of_day, note="" if plain else why)
+    return _OnScreen(controls)
 
 
 async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Awaitable[None]]) -> None:
@@ -154,7 +165,10 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
 
 @contextmanager
 def _signals(end: Callable[[], None]) -> Generator[None]:
-    """While it runs, what would end the program ends the conversation; the second time it ends the program."""
+    """While it runs, what would end the program ends the conversation; the second time it ends the program.
+
+    A signal that the program was started to ignore (`nohup`, a shell's background job) stays ignored.
+    """
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}  # a handler, or what stands for one
 
@@ -164,7 +178,7 @@ def _signals(end: Callable[[], None]) -> Generator[None]:
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):  # each system has its own of these
         number = getattr(signal, name, None)
-        if number is not None:
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handle)
     try:
         yield

@@ -21,6 +21,7 @@ from assistant.facts import (
     WordsPlaced,
 )
 from assistant.talk.controls import Status
+from assistant.talk.resumed import Resumed
 from assistant.talk.text import printable
 from assistant.talk.words import Lit, ReplyWords
 from assistant.trace.record import FAILED, TurnRecord
@@ -49,7 +50,7 @@ class Entry:
 
     Attributes:
         key: Stays the same while the entry changes.
-        who: Who said it; "fallback" and "trouble" are what the program has to say.
+        who: Who said it; "resumed", "fallback" and "trouble" are what the program has to say.
         text: Fit for a terminal.
         at: When, in words; only for what the program says.
         mark: What else there is to say of it, such as "interrupted"; else "".
@@ -60,7 +61,7 @@ class Entry:
     """
 
     key: int
-    who: Literal["you", "repartee", "fallback", "trouble"]
+    who: Literal["you", "repartee", "resumed", "fallback", "trouble"]
     text: str
     at: str = ""
     mark: str = ""
@@ -157,6 +158,12 @@ class View:
             if engine.fallback and (engine.stage, engine.name) not in known:
                 text = printable(f"{engine.stage} {engine.name}: {engine.why}", MOST_CHARS)
                 self._append(Entry(next(self._keys), "fallback", text, at=at))
+
+    def resumed(self, past: Resumed, at: str) -> None:
+        """What was said in the conversation that is resumed."""
+        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MOST_CHARS), at=at))
+        for who, text in past.last:
+            self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
     def typed(self, text: str) -> None:
         """The person typed this."""

@@ -99,6 +99,7 @@ class Converse:
                     yield from self._answer.call(index, _text(use, "toolUseId"), _text(use, "name"))
             case "contentBlockDelta":
                 # reasoningContent is what the model thinks, not what it says.
+                self._answer.reasoned |= bool(_inner(fields, "delta", "reasoningContent"))
                 yield from self._answer.say(_text(_inner(fields, "delta"), "text"))
                 index = _index(fields, "contentBlockIndex")
                 yield from self._answer.argue(index, _text(_inner(fields, "delta", "toolUse"), "input"))
@@ -135,6 +136,7 @@ class Anthropic:
                     yield from self._answer.call(_index(fields, "index"), _text(block, "id"), _text(block, "name"))
             case "content_block_delta":
                 delta = _inner(fields, "delta")
+                self._answer.reasoned |= bool(_text(delta, "thinking"))
                 yield from self._answer.say(_text(delta, "text"))
                 yield from self._answer.argue(_index(fields, "index"), _text(delta, "partial_json"))
             case "message_delta":

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import httpx
 
+from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY, goes_through_proxy
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
 from llm.http.encoding import CompressedError
@@ -65,7 +66,7 @@ def compressed(endpoint: str, where: str, error: CompressedError) -> LlmError:
 
 def torn(endpoint: str, where: str) -> LlmError:
     """The error for an answer whose connection broke while it was read."""
-    text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: see the server's log"
+    text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: {SEE_ITS_LOG}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
 
 

@@ -9,6 +9,7 @@ has heard or done anything of it.
 from dataclasses import dataclass, field
 
 from llm.chat import Answering, Calling, ChatEvent, FunctionCall, Outcome, Queued, Sent, Token, Tried, Why
+from llm.empty_answer import SEE_ITS_LOG
 from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.paced import LOADING, SPOKEN_TOO_SLOW
 from llm.routing.choice import Endpoint, Routing
@@ -163,7 +164,7 @@ class Contest:
         if number == self._winner:
             return None
         name = self.routing.endpoints[number].name
-        text = f"llm endpoint {name!r} ended its answer without a word: see the server's log"
+        text = f"llm endpoint {name!r} ended its answer without any text, and without a reason: {SEE_ITS_LOG}"
         return self.failed(number, LlmBroken(name, text, spoken=SPOKEN_EMPTY, retryable=True), now_s)
 
     def tick(self, now_s: float) -> list[Effect]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.answer import Answer, Said
+from llm.empty_answer import CUT_SHORT
 from llm.openai_stream import DONE_REASON, count_of
 from llm.refusal import complaint_of, refused_in_stream
 from llm.sse import Event, SseReader, StreamFormatError
@@ -110,7 +111,7 @@ class TritonStream:
             response: object = json.loads(data)
         except (ValueError, RecursionError):
             if self._ending:
-                raise self._answer.broken("ended its answer inside a response: see the server's log") from None
+                raise self._answer.broken(f"ended its answer inside a response: {CUT_SHORT}") from None
             # Without the cause: its text quotes the answer.
             raise self._answer.broken(
                 "sent a response that is not JSON: check its url, and any proxy before it"

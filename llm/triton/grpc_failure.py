@@ -6,6 +6,7 @@ A code is given by its name ("UNAVAILABLE"): nothing here needs grpcio.
 import re
 from collections.abc import Sequence
 
+from llm.empty_answer import SEE_ITS_LOG
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.http.failure import SPOKEN_UNREACHABLE
 from llm.refusal import (
@@ -80,7 +81,7 @@ def too_slow_to_connect(endpoint: str, where: str, timeout_s: float) -> LlmUnrea
 
 def torn(endpoint: str, where: str) -> LlmBroken:
     """The error for an answer that was broken off, by the service or with the connection."""
-    text = f"llm endpoint {endpoint!r} at {where} broke off its answer: see the server's log"
+    text = f"llm endpoint {endpoint!r} at {where} broke off its answer: {SEE_ITS_LOG}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
 
 
@@ -135,4 +136,4 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
     if code in _WRONG_REQUEST:
         text = f"rejects the request ({code}): check what its model ({model}) accepts{says}"
         return refused(text, SPOKEN_REQUEST)
-    return refused(f"failed ({code}) at {where}: see the server's log{says}", SPOKEN_TROUBLE)
+    return refused(f"failed ({code}) at {where}: {SEE_ITS_LOG}{says}", SPOKEN_TROUBLE)

@@ -9,6 +9,7 @@ import codecs
 from collections.abc import Iterator, Sequence
 
 from llm.answer import Answer, Said
+from llm.empty_answer import CUT_SHORT
 from llm.openai_stream import DONE_REASON
 from llm.thoughts import Habit
 from llm.triton.generate_stream import NOT_FINISHED, TEXT_OUTPUT
@@ -66,7 +67,7 @@ class KserveStream:
     def end(self) -> Iterator[Said]:
         """The call ended with OK, or enough of it was waited for. Raises LlmBroken where the mark is missing."""
         if self._marks and not self.finishing:
-            raise self._answer.broken("ended its answer without the mark of a last response: see the server's log")
+            raise self._answer.broken(f"ended its answer without the mark of a last response: {CUT_SHORT}")
         yield from self._finish()
 
     def _read(self, data: bytes) -> Response:

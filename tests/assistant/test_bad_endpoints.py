@@ -15,7 +15,7 @@ from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait
 from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
-from assistant.reply import BROKE_OFF
+from assistant.reply import BROKE_OFF, NOTHING_CAME
 from assistant.turn_settings import TurnSettings
 from llm.openai import OpenAIChat
 
@@ -39,6 +39,8 @@ BEGUN = (HEAD, chunk(event("It is. And then the")))
 HEARD_BEGUN = "It is."
 TORN = f"{BROKE_OFF} My language model broke off in the middle of its answer."
 TOO_SLOW = "My language model did not answer in time."
+NO_ANSWER = "My language model gave no answer."
+STOPPED = event(finish="stop") + DONE
 PAGE = b"<!doctype html><title>Sign in</title>\n"
 
 
@@ -79,6 +81,11 @@ CASES = (
         "inside its answer",
     ),
     Case("no end mark", (*BEGUN, LAST_CHUNK), (HEARD_BEGUN, TORN), "without an end mark"),
+    Case("empty", (HEAD, chunk(event(finish="stop") + DONE), LAST_CHUNK), (NO_ANSWER,), "stopped at once"),
+    Case("only done", (HEAD, chunk(DONE), LAST_CHUNK), (NO_ANSWER,), "it sent no choice"),
+    Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
+    Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
+    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (NOTHING_CAME,), "emoji"),
     Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
     Case(
         "stall mid-stream",
@@ -217,6 +224,11 @@ class TestFault:
         performance = evening.performances[case.name]
         told = [*performance.troubles, *performance.units, *(record.to_json() for record in performance.records)]
         assert not [text for text in told if SECRET in text.casefold()]
+
+
+def test_no_error_points_to_the_log_that_it_stands_in(evening: Evening) -> None:
+    told = [record.error or "" for each in evening.performances.values() for record in each.records]
+    assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
 
 
 def test_no_word_of_the_person_is_logged(evening: Evening) -> None:

@@ -60,8 +60,6 @@ def started(folder: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # What is started in the background of a shell inherits "ignore": Ctrl-C is to be tested, not the shell.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - the test has no threads
     )
 
 

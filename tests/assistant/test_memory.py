@@ -56,6 +56,7 @@ def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path)
     assert Memory.names(folder)[0] == "one"
     again = Memory.open(folder, "", "two", BEGAN, pytest.fail)
     assert again.items == history(3)
+    assert (again.continues, again.continued_at) == ("one", BEGAN)
     if sys.platform != "win32":
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_IMODE(memory.path.stat().st_mode) == 0o600

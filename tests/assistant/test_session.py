@@ -563,6 +563,8 @@ def test_an_answer_that_a_filter_stopped_is_incomplete(
 def test_an_empty_answer_is_said() -> None:
     performance = Rehearsal([TIME], replies=("",)).perform()
     assert performance.units == ["My language model gave an empty answer."]
+    assert performance.records[0].error is not None
+    assert "'scripted model' ended its answer without any text" in performance.records[0].error
 
 
 def test_a_model_that_never_answers_gives_the_floor_back() -> None:

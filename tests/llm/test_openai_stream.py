@@ -89,8 +89,46 @@ def test_thoughts_amidst_the_text_are_no_tokens() -> None:
         Finished("stop"),
     ]
     error = failure(event("<think>\nHmm"), event(finish="length"), DONE)
-    assert "raise max_tokens, or turn its thinking off" in str(error)
+    assert "raise llm.max_tokens, or turn its thinking off" in str(error)
     assert "turn its thinking off" in str(failure(event(reasoning_content="Hmm"), STOP, DONE))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "says"),
+    [
+        pytest.param((START, STOP, usage(9, 1), DONE), "(finish_reason stop), its model stopped at once", id="stop"),
+        pytest.param((event(" \n"), event("\u200b\ufeff"), STOP, DONE), "it sent only blanks", id="blanks"),
+        pytest.param(
+            (event("<think>Hm.</think>\n\u200b"), STOP, DONE), "its reasoning only", id="blanks behind thoughts"
+        ),
+        pytest.param((event(reasoning_content="Hmm"), STOP, DONE), "it sent its reasoning only: turn", id="reasoning"),
+        pytest.param((event(reasoning="Hmm"), event(finish="length")), "raise llm.max_tokens, or turn", id="budget"),
+        pytest.param((event(finish="length"), DONE), "its limit came before its first word", id="length"),
+        pytest.param((event(tool_calls=[{"id": "a"}]), STOP), "a function without naming it: check", id="empty call"),
+        pytest.param((event(finish="tool_calls"), DONE), "announced a function call and sent none", id="no call"),
+        pytest.param((DONE,), "([DONE]), it sent no choice: check the name of its model", id="only done"),
+        pytest.param((b'data: {"choices": []}\n\n', DONE), "it sent no choice", id="no choices"),
+        pytest.param((b"",), "it sent nothing at all: check its url", id="no body"),
+        pytest.param((b": ping\n\n",), "it sent nothing at all: check its url", id="comments"),
+        pytest.param((START,), "without an end mark before any text: its model server, or a proxy", id="closed"),
+        pytest.param((event(reasoning="Hm"),), "while it was still reasoning", id="closed while reasoning"),
+        pytest.param((event(finish="content_filter"), DONE), "see its filter's settings", id="filter"),
+        pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="a JSON error as the body"),
+        pytest.param((b"<!doctype html>\n",), "it is a web page", id="a web page as the body"),
+    ],
+)
+def test_an_answer_without_text_names_its_cause(pieces: tuple[bytes, ...], says: str) -> None:
+    error = failure(*pieces)
+    assert says in str(error)
+    assert "the server's log" not in str(error)
+
+
+def test_blanks_before_the_text_are_no_answer_and_harm_none() -> None:
+    assert read(event("\n"), event("\u200b"), event("Hi"), event(" "), STOP) == [
+        Token("\n\u200bHi"),
+        Token(" "),
+        Finished("stop"),
+    ]
 
 
 def test_whole_answer_of_a_service_that_cannot_stream() -> None:
@@ -453,7 +491,7 @@ def test_arguments_that_were_cut_are_not_taken_for_none() -> None:
 
 def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
     assert "without naming it" in str(failure(calling(index=0, id="a", function={"arguments": OSLO}), DONE))
-    assert "without a word" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
+    assert "without naming it" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
     assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), Calling(), Finished("done")]
 
 

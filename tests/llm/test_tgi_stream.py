@@ -50,7 +50,7 @@ def test_answer() -> None:
 def test_thoughts_are_not_said() -> None:
     thought = token("<th"), token("ink>"), token("Hm."), token("</think>"), token("\n\n")
     assert read(*thought, token("Hi"), last()) == [Token("Hi"), Finished("eos_token", 12, 3)]
-    assert "without a word (length)" in str(failure(*thought[:3], last("", reason="length")))
+    assert "without any text (length)" in str(failure(*thought[:3], last("", reason="length")))
     assert [event for event in read(token("<"), last(" 4", special=False)) if isinstance(event, Token)] == [
         Token("< 4")
     ]

@@ -170,7 +170,7 @@ def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureF
     ("load_s", "says", "why"),
     [
         (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
-        (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the server\'s log: "out of memory"'),
+        (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
 )
 def test_a_load_that_fails_is_said_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:

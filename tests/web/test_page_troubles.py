@@ -1,6 +1,7 @@
 """What goes wrong around the page is said in the page, in words, with what to do."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,18 @@ def test_a_denied_microphone_leaves_the_keyboard(page: Page, server: Server) -> 
     until(page, lambda: server.of("repartee.playout") and server.of("repartee.playout")[-1]["finished"], "a reply")
     assert page.inner_text("#latency") == "typed"
     assert server.sound == []
+
+
+def test_a_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None:
+    cause = "llm endpoint 'home' ended its answer without any text (finish_reason stop), its model stopped at once"
+    server.script.replies = [replace(server.script.replies[0], error=cause)]
+    open_and_start(page, server)
+    notice(page, "denied")
+    until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
+    page.fill("#say", "are you there")
+    page.press("#say", "Enter")
+    page.wait_for_selector(".notice.note")
+    assert [shown.inner_text() for shown in page.query_selector_all(".notice.note p")] == [cause]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ def test_an_endpoint_is_added_listed_and_removed(folder: Path) -> None:
     assert (listed.returncode, listed.stderr) == (0, "")
     assert "configured (config.toml)" in listed.stdout
     assert "refuses connections: start the server" in listed.stdout
+    assert "1 of 1 endpoints is broken" in listed.stdout
+    assert "next: repartee demo" not in listed.stdout
     assert '"near"' in repartee(folder, "config").stdout
     done = repartee(folder, "endpoints", "remove", "near")
     assert (done.returncode, done.stderr) == (0, "")

@@ -228,6 +228,16 @@ def test_one_that_cannot_be_asked_is_taken_at_the_persons_word(file: Path) -> No
     assert "answers, but lists no models; name one with --model" in refused(wanted, file, status(404, {"error": "x"}))
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted("far", CLOSED, "m"), Wanted("far", CLOSED, "m", "MY_KEY")],
+    ids=["down", "without its key"],
+)
+def test_one_that_was_not_asked_is_to_be_looked_at_next(wanted: Wanted, file: Path) -> None:
+    said, _ = added(wanted, file)
+    assert said.splitlines()[-1] == f"next: repartee endpoints --config {file}, to see whether it answers"
+
+
 def test_a_key_that_is_not_there_is_said(file: Path) -> None:
     wanted = Wanted("far", CLOSED, api_key_env="MY_KEY")
     assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"

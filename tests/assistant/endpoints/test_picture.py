@@ -74,6 +74,8 @@ far   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███�
 
 no server of language models on localhost (ports 8000)
 
+1 of 3 endpoints is broken; repair what you need, or take it out:
+  down: start the server (repartee endpoints remove down)
 next: repartee demo
 """
 

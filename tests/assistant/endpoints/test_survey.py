@@ -166,6 +166,55 @@ def test_the_next_step_is_a_command() -> None:
     ]
 
 
+def down(name: str) -> Measured:
+    problem = f"llm endpoint {name!r} at {CLOSED} refuses connections: start the server, or check the port in its url"
+    return Measured(endpoint(name, CLOSED), "no answer", problem)
+
+
+REPAIR = "start the server, or check the port in its url"
+
+
+def test_broken_endpoints_are_counted_and_repaired_first() -> None:
+    seen = (Measured(endpoint("mine", CLOSED), "answers in 2 ms"), down("near"), down("my far"))
+    assert next_steps(Survey(seen, (server("Ollama", 11434, "a"),), ()), None) == [
+        "2 of 3 endpoints are broken; repair what you need, or take it out:",
+        f"  near: {REPAIR} (repartee endpoints remove near)",
+        f"  my far: {REPAIR} (repartee endpoints remove 'my far')",
+        "add it: repartee endpoints add ollama",
+        "next: repartee demo",
+    ]
+
+
+def test_where_no_endpoint_works_the_demo_is_not_the_next_step() -> None:
+    steps = next_steps(Survey((down("near"),), (), ()), Path("my.toml"))
+    assert steps[0] == "1 of 1 endpoints is broken; repair what you need, or take it out:"
+    assert steps[-1] == "or without a language model: repartee demo --llm skills --config my.toml"
+    assert not [step for step in steps if step.startswith("next:")]
+
+
+@pytest.mark.parametrize(
+    ("problem", "remedy"),
+    [
+        ("near: the environment variable KEY is not set; put the key there", "put the key there"),
+        ("near: wants another key: correct KEY", "correct KEY"),
+        ("near: its models are a, b; correct model", "correct model"),
+        ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),
+        ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
+    ],
+)  # fmt: skip
+def test_the_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
+    step = next_steps(Survey((Measured(endpoint("near", CLOSED), "no answer", problem),), (), ()), None)[1]
+    assert remedy in step
+    assert "memory" not in step
+
+
+def test_one_that_answered_at_times_is_broken_and_can_be_tried() -> None:
+    answers = (Answer(300.0, None, 9, 400.0),)
+    seen = replace(down("near"), answers=answers)
+    steps = next_steps(Survey((seen,), (), ()), None)
+    assert (steps[0][:6], steps[-1]) == ("1 of 1", "next: repartee demo")
+
+
 def test_what_is_configured_already_is_not_offered_again() -> None:
     check = Measured(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
     assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ()), None) == ["next: repartee demo"]

@@ -108,7 +108,7 @@ def test_a_signal_ends_it_with_everything_on_disk(card: VirtualCard, tmp_path: P
 def test_a_kept_conversation_goes_on(card: VirtualCard, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "repartee" / "conversations"
 
-    def converse(*arguments: str) -> None:
+    def converse(*arguments: str) -> list[str]:
         before = len(list((tmp_path / "traces").glob("*.jsonl")))
         with talking(tmp_path, card.environ, *arguments) as app:
             app.until("ready:")
@@ -117,10 +117,13 @@ def test_a_kept_conversation_goes_on(card: VirtualCard, tmp_path: Path) -> None:
             app.eventually(lambda: len(app.records()) > before)
             app.say("/quit")
             app.ends_within_s(2.0)
+        return app.lines
 
-    converse("--set", "talk.remember=true")
+    assert not [line for line in converse("--set", "talk.remember=true") if line.startswith("resumed: ")]
     (first,) = folder.glob("*.jsonl")
-    converse("--resume")
+    lines = converse("--resume")
+    assert [line for line in lines if line.startswith(f"resumed: {first.stem}, begun 20")]
+    assert "you (earlier): what time is it" in lines
     converse("--resume", first.stem[:-3])
     assert sorted(path.read_text().count("what time is it") for path in folder.glob("*.jsonl")) == [1, 2, 2]
 
@@ -132,13 +135,23 @@ def test_a_conversation_that_was_not_kept_is_one_sentence(tmp_path: Path) -> Non
     assert "Traceback" not in "\n".join(app.lines)
 
 
-def test_no_sound_card_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), id="no device"),
+        pytest.param(("--input", "no such microphone"), id="a wrong device name"),
+        pytest.param(("--server", "ws://127.0.0.1:9"), id="no device, another server"),
+        pytest.param(("--resume", "yesterday"), id="no such conversation"),
+        pytest.param(("--set", "stt.engine=faster-whisper", "--set", "stt.model=/nowhere"), id="no such model"),
+    ],
+)
+def test_a_start_that_fails_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     environ = {**os.environ, "PULSE_SERVER": "unix:/nowhere"}
-    with talking(tmp_path, environ) as app:
+    with talking(tmp_path, environ, *arguments) as app:
         assert app.process.wait(timeout=30) == 2
         app.eventually(lambda: any(line.startswith("repartee: ") for line in app.lines))
-    assert sum(line.startswith("repartee: ") for line in app.lines) == 1
-    assert "Traceback" not in "\n".join(app.lines)
+    (line,) = app.lines
+    assert line.startswith("repartee: ")
 
 
 def test_the_chime_is_short_soft_and_no_reply() -> None:

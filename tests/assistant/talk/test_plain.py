@@ -7,15 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 
 from assistant.facts import ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsHeard
 from assistant.items import ItemId, Said
-from assistant.talk.controls import Status
+from assistant.talk.controls import NOT_YET, Status
 from assistant.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
 from assistant.talk.plain import TalkPlain, unfit
+from assistant.talk.resumed import Resumed
 from assistant.trace.record import Outcome
 from assistant.turn_events import ReplyId
 from bench.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
@@ -52,10 +53,10 @@ def test_a_conversation_as_lines() -> None:
     printed, done = talked("", converse)
     assert printed[:5] == [
         "vad: silero, 20 ms frames",
-        "stt: pocketsphinx, US English (fallback: in place of faster-whisper: no model is at hand; "
-        "repartee models pull base.en)",
+        "stt: faster-whisper, tiny.en, int8_float32 on CPU",
         "llm: local, http://127.0.0.1:8000/v1",
-        "tts: piper, en_US-lessac-medium",
+        "tts: espeak-ng, English (Great Britain) (fallback: in place of piper: missing: "
+        "repartee models pull en_US-ljspeech-medium)",
         "ready: speak, or type; /help names the commands",
     ]
     assert "you: what time is it" in printed
@@ -223,6 +224,77 @@ def test_a_terminal_that_lacks_a_character_shows_another() -> None:
 
     asyncio.run(run())
     assert raw.getvalue() == b"200?500 ms" + os.linesep.encode()
+
+
+STARTING = replace(STATUS, floor="starting", input=NOT_YET, output=NOT_YET, echo=NOT_YET)
+
+
+def load(plain: TalkPlain) -> None:
+    plain.engines(ENGINES)
+    plain.show(Trouble("the folder is full"))
+
+
+def loaded(plain: TalkPlain) -> None:
+    load(plain)
+    plain.ready()
+
+
+def started(
+    then: Callable[[TalkPlain], None] = load, *, typed: str = "", start_s: float = 5.0, status: Status = STARTING
+) -> list[str]:
+    """The lines of a conversation that is being started for a tenth of a second."""
+    out = io.StringIO()
+
+    async def run() -> None:
+        typing = io.StringIO(typed)
+        plain = TalkPlain(
+            ScriptedControls(status), clock=str, out=out, typed=typing, ends_with_input=False, note="N", start_s=start_s
+        )
+        then(plain)
+        asyncio.get_running_loop().call_later(0.1, plain.close)
+        await plain.run()
+        await plain.aclose()
+
+    asyncio.run(run())
+    return out.getvalue().splitlines()
+
+
+def test_a_start_that_fails_prints_no_line_before_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert started() == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_device_that_is_not_open_yet_is_no_line() -> None:
+    assert not [line for line in started(TalkPlain.ready) if NOT_YET in line]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"then": loaded}, id="ready"),
+        pytest.param({"start_s": 0.0}, id="a slow start"),
+        pytest.param({"typed": "/help\n"}, id="somebody types"),
+        pytest.param({"status": STATUS}, id="the conversation has begun"),
+    ],
+)
+def test_what_was_held_back_is_printed_in_order(how: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    lines = started(**how)
+    assert lines[0].startswith("vad: ")
+    assert lines[len(ENGINES)].startswith("trouble ")
+    assert capsys.readouterr().err == "repartee: N\n"
+
+
+def test_a_resumed_conversation_is_printed_before_it_goes_on() -> None:
+    def go_on(plain: TalkPlain) -> None:
+        plain.resumed(Resumed("one, 1 turn:", (("you", "what time is it"), ("repartee", "Ten past two."))))
+        plain.ready()
+
+    assert started(go_on)[:4] == [
+        "resumed: one, 1 turn:",
+        "you (earlier): what time is it",
+        "repartee (earlier): Ten past two.",
+        "ready: speak, or type; /help names the commands",
+    ]
 
 
 @pytest.mark.slow

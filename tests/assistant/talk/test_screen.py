@@ -125,7 +125,7 @@ def test_everything_is_on_the_screen(size: tuple[int, int]) -> None:
         shown = "\n".join(lines(screen))
         for said in ("above you", "402 ms", "✓ within 200–500 ms", "p50 272 ms", "p95 587 ms", "wait 236", "model 62"):
             assert said in shown
-        for said in ("pocketsphinx fallback", "local, 38 ms", "q quit", "mic"):
+        for said in ("espeak-ng fallback", "local, 38 ms", "q quit", "mic"):
             assert said in shown
         assert (big("listening")[0] in shown) == (size[1] >= 24)
         assert "LISTENING" in shown or size[1] >= 24

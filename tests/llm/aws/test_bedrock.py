@@ -221,7 +221,7 @@ def test_malformed_output_is_broken(reason: str) -> None:
 
 def test_end_without_stop_or_words() -> None:
     assert "without an end mark" in str(failure(answer(said("Hi"))))
-    assert "without a word (end_turn)" in str(failure(answer(STOP + usage())))
+    assert "without any text (end_turn)" in str(failure(answer(STOP + usage())))
 
 
 def test_what_was_called_is_not_quoted() -> None:

@@ -219,7 +219,7 @@ def test_wrong_payload_is_named() -> None:
 
 def test_reason_of_an_error_is_quoted_unless_it_repeats_the_question() -> None:
     line = {"token": {"text": "", "error_msg": "out of pages"}, "generated_text": "", "details": {"finish_reason": "error"}}  # fmt: skip  # noqa: E501
-    assert 'log: "out of pages"' in str(failure("lmi-jsonlines", json.dumps(line).encode()))
+    assert 'model server: "out of pages"' in str(failure("lmi-jsonlines", json.dumps(line).encode()))
     line["token"] = {"text": "", "error_msg": "cannot do: What is the tallest mountain"}
     assert "cannot do" not in str(failure("lmi-jsonlines", json.dumps(line).encode()))
 

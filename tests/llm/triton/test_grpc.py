@@ -415,7 +415,7 @@ def test_cancelling_one_of_two_answers_leaves_the_other() -> None:
         (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
         (Part(error="Exceeds maximum queue size"), LlmRefused, "takes no more requests"),
         (Part(error="Request was cancelled"), LlmBroken, "broke off"),
-        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the server's log"),
+        (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
         (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
         (Fail(grpc.StatusCode.NOT_FOUND, "no m7"), LlmRefused, '"no m7"'),
         (Fail(grpc.StatusCode.INVALID_ARGUMENT, ASKED), LlmRefused, "INVALID_ARGUMENT"),

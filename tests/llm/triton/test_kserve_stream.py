@@ -80,7 +80,7 @@ def test_only_the_first_of_several_texts_is_said() -> None:
 def test_words_before_an_error_are_said() -> None:
     stream = reading()
     assert list(stream.feed(response_of(Part(b"Hi"), "1").SerializeToString())) == [Token("Hi")]
-    with pytest.raises(LlmRefused, match="see the server's log") as caught:
+    with pytest.raises(LlmRefused, match="see the log of its model server") as caught:
         list(stream.feed(response_of(Part(error=f"cannot: {ASKED}"), "1").SerializeToString()))
     assert ASKED not in str(caught.value)
 
@@ -88,9 +88,9 @@ def test_words_before_an_error_are_said() -> None:
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
-        ((), "without a word"),
-        ((LAST,), "without a word"),
-        ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise max_tokens"),
+        ((), "without any text"),
+        ((LAST,), "without any text"),
+        ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise llm.max_tokens"),
         ((Part(b"a"),), "mark of a last response"),
         ((Part(b"a", request_id="2"),), "another request"),
         ((Part(b"a", more=(("finish_reason", b"abort"),)),), "abort"),

@@ -244,12 +244,12 @@ export class Talk extends EventTarget {
     this.sound.output.push(response, fromBase64(base64));
   }
 
-  _done({ id, status }) {
+  _done({ id, status, status_details: details }) {
     if (this._response === id) this._response = null;
     this.sound.output.end(id);
     if (status === "cancelled" && this.sound.output.holds(id)) this.sound.output.flush();
     if (status !== "failed") return;
-    this._tell("notice", "The reply failed. The turn's record says why.");
+    this._tell("notice", details?.error?.message || "The reply failed, and the server did not say why.");
     const turn = this.turns.replyFailed(id);
     if (turn) this._tell("turn", turn);
   }

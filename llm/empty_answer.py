@@ -1,0 +1,86 @@
+"""Why an answer holds no text, in words, with a remedy. Pure: no I/O.
+
+A service may end its answer properly and still have said nothing. What came besides text tells why.
+"""
+
+import re
+from dataclasses import dataclass
+
+from llm.paced import THINKING_OFF
+
+SEE_ITS_LOG = "see the log of its model server"
+"""The remedy where only the service knows more. Never "the server's log": read there, that would be Repartee's own."""
+
+CUT_SHORT = f"its model server, or a proxy before it, closed the stream early; {SEE_ITS_LOG}"
+
+TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+"""Reasons for an end at a limit."""
+
+_CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
+"""Reasons for an end that announce a call."""
+
+_BLANKS = re.compile(
+    "[\\s\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc\U000e0000-\U000e0fff]*"
+)
+"""Characters that show nothing: whitespace, zero-width and control characters and fillers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What came of an answer that holds no text.
+
+    Attributes:
+        reason: The service's word for the end; "" where it gave none.
+        events: Any event came.
+        choices: A choice, or what stands for one in other protocols, came.
+        reasoning: The model's thoughts came.
+        blanks: Text came, but only characters that show nothing.
+        unnamed_call: A function call without a name came.
+        completion_tokens: As the service counts, else None.
+    """
+
+    reason: str
+    events: bool = True
+    choices: bool = True
+    reasoning: bool = False
+    blanks: bool = False
+    unnamed_call: bool = False
+    completion_tokens: int | None = None
+
+
+def without_blanks(text: str) -> str:
+    """The text from its first character that shows something on; "" where there is none."""
+    found = _BLANKS.match(text)
+    return text[found.end() :] if found else text
+
+
+def why_empty(came: Came) -> str:
+    """The cause, then a colon and the remedy: the first that fits what came."""
+    off = f"turn its thinking off ({THINKING_OFF})"
+    parser = "check its server's tool-call parser and chat template"
+    at_limit = came.reason in TOO_LONG
+    full = came.reason == "model_context_window_exceeded"
+    count = "" if came.completion_tokens is None else f" after {_tokens(came.completion_tokens)}"
+    causes = (
+        (came.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
+        (full, "the prompt fills its context window: give its server a longer one, or shorten the instructions"),
+        (at_limit, "its limit came before its first word: raise llm.max_tokens, or its server's context length"),
+        (came.unnamed_call, f"it called a function without naming it: {parser}"),
+        (came.reason in _CALLED, f"it announced a function call and sent none: {parser}"),
+        (came.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
+        (came.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
+        (not came.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
+        (not came.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
+    )
+    at_once = f"its model stopped at once{count}: check its server's chat template, or choose another model"
+    return next((cause for fits, cause in causes if fits), at_once)
+
+
+def empty(came: Came, reason: str) -> str:
+    """The error's text after the endpoint's name. `reason`: how the service said that it is over."""
+    return f"ended its answer without any text ({reason}), {why_empty(came)}"
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"

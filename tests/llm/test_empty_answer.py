@@ -1,0 +1,111 @@
+"""What is said of an answer without text: the cause and the remedy, whatever protocol it came in."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from llm.answer import Answer, Said
+from llm.aws.bedrock_stream import Anthropic, Converse
+from llm.chat import Finished, Token
+from llm.empty_answer import without_blanks
+from llm.errors import LlmError
+from llm.stops import Stopping
+from llm.tgi_stream import TgiStream
+from llm.token_stream import TokenStream
+from llm.triton.generate_stream import TritonStream
+
+
+class Stream(Protocol):
+    def feed(self, data: bytes) -> Iterator[Said]: ...
+
+    def end(self) -> Iterator[Said]: ...
+
+
+def sse(*lines: object) -> bytes:
+    return b"".join(b"data: " + json.dumps(line).encode() + b"\n\n" for line in lines)
+
+
+def token(text: str, whole: str | None = None, reason: str = "") -> dict[str, object]:
+    details = {"finish_reason": reason, "generated_tokens": 1} if reason else None
+    return {"token": {"text": text, "special": False}, "generated_text": whole, "details": details}
+
+
+KINDS = [
+    pytest.param(lambda: TgiStream("far"), sse(token("\n"), token("", "\n", "eos_token")), "only blanks", id="TGI"),
+    pytest.param(lambda: TgiStream("far"), sse(token("", "", "length")), "raise llm.max_tokens", id="TGI at its limit"),
+    pytest.param(lambda: TokenStream("far"), sse({"outputs": [" "]}), "only blanks", id="LMI"),
+    pytest.param(lambda: TritonStream("far"), sse({"text_output": "\u200b"}), "only blanks", id="Triton"),
+    pytest.param(lambda: TritonStream("far"), b"", "stopped at once", id="Triton without a response"),
+    pytest.param(lambda: TritonStream("far"), sse({"text_output": "<think>Hm"}), "reasoning", id="Triton, thoughts"),
+]
+
+
+@pytest.mark.parametrize(("kind", "body", "says"), KINDS)
+def test_an_answer_without_text_names_its_cause(kind: Callable[[], Stream], body: bytes, says: str) -> None:
+    stream = kind()
+    with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{says}"):
+        list(chain(stream.feed(body), stream.end()))
+
+
+def test_reasoning_only_is_told_of_bedrock_too() -> None:
+    answer = Answer("far")
+    meaning = Converse(answer)
+    thought: dict[str, object] = {"delta": {"reasoningContent": {"text": "Hm"}}}
+    assert list(meaning.take("contentBlockDelta", thought)) == []
+    assert list(meaning.take("messageStop", {"stopReason": "max_tokens"})) == []
+    with pytest.raises(LlmError, match=r"its reasoning used all its tokens: raise llm\.max_tokens"):
+        list(meaning.take("metadata", {}))
+
+
+def test_reasoning_only_is_told_of_anthropic_too() -> None:
+    answer = Answer("far")
+    meaning = Anthropic(answer, "far")
+    list(meaning.take("", {"type": "content_block_delta", "delta": {"thinking": "Hm"}}))
+    list(meaning.take("", {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))
+    with pytest.raises(LlmError, match="it sent its reasoning only"):
+        list(meaning.take("", {"type": "message_stop"}))
+
+
+class Scripted:
+    finishing = False
+
+    def feed(self, data: bytes) -> Iterator[Token | Finished]:
+        yield from (Token("\n\nUser:"), Finished("stop"))
+
+    def end(self) -> Iterator[Token | Finished]:
+        yield from ()
+
+
+def test_blanks_before_a_stop_sequence_are_no_answer() -> None:
+    with pytest.raises(LlmError, match="began its answer with a stop sequence"):
+        list(Stopping("far", Scripted(), ["User:"]).feed(b""))
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\u200b\ufeff", "\u00ad\u2060", "\ufe0f", "\u3164"])
+def test_blanks_show_nothing(text: str) -> None:
+    assert without_blanks(text) == ""
+    assert without_blanks(f"{text}a ") == "a "
+
+
+@pytest.mark.parametrize("text", ["a", "é", "你", "...", "🙂", "\u0301"])
+def test_what_shows_something_is_no_blank(text: str) -> None:
+    assert without_blanks(text) == text
+
+
+def test_no_text_of_the_program_points_to_a_log_it_stands_in() -> None:
+    root = Path(__file__).parents[2]
+    told = re.compile(r"(see|look (in|at)) the server's log")
+    places = [root / name for name in ("assistant", "audio", "llm", "web")]
+    found = [
+        path
+        for place in places
+        for suffix in ("py", "js", "html")
+        for path in place.rglob(f"*.{suffix}")
+        if told.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
