@@ -24,9 +24,12 @@ from assistant.trace.folder import Limits
 from assistant.turn_events import ReplyId
 from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
+from web.audio_backlog import AudioBacklog, BacklogRoom
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
+from web.fair_share import FairShare
 from web.hall import EngineHall
+from web.hang_up import has_hung_up
 from web.line import Line
 from web.metrics import Metrics
 from web.pace import Pace
@@ -45,6 +48,9 @@ LEFT = frozenset({1000, 1001, 1005})
 """Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
+
+FULL_LOOK_S = 0.25
+"""How often a client that is not read is looked at: it may have hung up."""
 
 REFILL_AFTER_S = 1.0
 """A new conversation gets going before the next one's recognizer is started."""
@@ -76,6 +82,8 @@ class Connections:
     metrics: Metrics
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
+    _share: FairShare = field(default_factory=FairShare)
+    _room: BacklogRoom = field(default_factory=BacklogRoom)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _trace_failed: bool = False
 
@@ -119,6 +127,7 @@ class Connections:
         conversation, trace = self._made(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
+        self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
@@ -132,10 +141,11 @@ class Connections:
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
+                    self._share.conversations = len(self._conversations)
                     if conversation.line is not None:
                         conversation.line.lost.set()
                 talk.session.leave()
-                talk.microphone.end()
+                talk.microphone.end(at_once=True)
                 refill.cancel()
                 await session
             writer.cancel()
@@ -161,7 +171,7 @@ class Connections:
             turn_detection=SemanticVad.of_profile(settings.turn.profile),
             voice=engines.voice.name,
         )
-        microphone = ClientMicrophone(REPLY_RATE_HZ)
+        microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
         talk = Talk(
             self._realtime(config, engines, token),
@@ -244,17 +254,26 @@ class Connections:
         talk.changed = line.changed.set
         line.changed.set()
         broke_off = True
+        backlog = AudioBacklog(self._room)
+        pace = Pace(
+            AudioThrottle(REPLY_RATE_HZ),
+            lambda wait_s: self._rest(line, wait_s),
+            lambda: not line.lost.is_set(),
+            backlog,
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(line.write(self.metrics), name="write"),
-                    tasks.create_task(self._read(line, talk), name="read"),
+                    tasks.create_task(self._read(line, talk, pace, backlog), name="read"),
+                    tasks.create_task(talk.feed(pace), name="feed"),
                 ]
                 await line.lost.wait()
                 for task in work:
                     task.cancel()
             broke_off = False
         finally:
+            backlog.close()
             if conversation.line is line:
                 conversation.line = None
                 conversation.lost_s = asyncio.get_running_loop().time()
@@ -266,14 +285,16 @@ class Connections:
         if not line.left:
             await line.close()
 
-    async def _read(self, line: Line, talk: Talk) -> None:
-        async def rest(wait_s: float) -> bool:
-            self.metrics.throttled(wait_s)
-            held_back(line.socket.scope)
-            return await line.rest(wait_s)
+    async def _rest(self, line: Line, wait_s: float) -> bool:
+        """The client's sound is ahead of real time: it is held back, and the client is not idle."""
+        self.metrics.throttled(wait_s)
+        held_back(line.socket.scope)
+        await asyncio.sleep(wait_s)
+        return True
 
-        pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest, lambda: not line.lost.is_set())
+    async def _read(self, line: Line, talk: Talk, pace: Pace, backlog: AudioBacklog) -> None:
         longest = self.hall.workshop.settings.server.max_message_bytes
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
@@ -286,7 +307,7 @@ class Connections:
                     # uvicorn says 1005 of a lost connection too, but gives no reason then.
                     line.left = message.get("code") in LEFT and "reason" in message
                     return
-                await pace.wait()  # not before: a client that leaves meanwhile is noticed
+                began_s = loop.time()
                 text = message.get("text")
                 if text is None:
                     talk.realtime.report(_BINARY)
@@ -294,7 +315,12 @@ class Connections:
                     talk.realtime.report(_too_large(size, longest))
                 else:
                     await talk.receive(text, pace)
+                worked_s = loop.time() - began_s
                 await line.answered()
+                if not backlog.empty:
+                    await self._share.pause(worked_s)
+                    if not await _room_in(backlog, line):
+                        return
         finally:
             line.lost.set()
 
@@ -304,6 +330,14 @@ class Connections:
         """The client is back on another socket; the handler of the first one still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         await self._use(conversation, websocket)
+
+
+async def _room_in(backlog: AudioBacklog, line: Line) -> bool:
+    """Wait while the backlog is full and nothing is read; False: the client has hung up."""
+    while backlog.full and await line.rest(FULL_LOOK_S):
+        if has_hung_up(line.socket.scope):
+            return False
+    return True
 
 
 def _clear_away() -> None:

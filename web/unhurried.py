@@ -4,6 +4,7 @@ uvicorn stops reading a socket after every message and begins again when it was 
 times a second and conversation, 6 % of the event loop's time. The bound is what matters, not that it is one.
 """
 
+import asyncio
 from collections.abc import Callable
 
 from starlette.types import Scope
@@ -21,12 +22,19 @@ NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length
 """To a request that is none for a WebSocket, by its method or a header over 8 kB: uvicorn would answer nothing."""
 
 _ABORT = "repartee.abort"
+_TRANSPORT = "repartee.transport"
 
 
 def abort_of(scope: Scope) -> Callable[[], None]:
     """What cuts a connection off at once, whatever still waits to be sent on it."""
     abort: Callable[[], None] = scope["state"][_ABORT]
     return abort
+
+
+def transport_of(scope: Scope) -> asyncio.Transport | None:
+    """The connection itself; None where it is not known."""
+    transport: asyncio.Transport | None = scope.get("state", {}).get(_TRANSPORT)
+    return transport
 
 
 class UnhurriedProtocol(WebSocketsSansIOProtocol):
@@ -37,6 +45,7 @@ class UnhurriedProtocol(WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         """The application, for this connection."""
         self.scope["state"][_ABORT] = self.transport.abort
+        self.scope["state"][_TRANSPORT] = self.transport
         await super().run_asgi()
 
     async def send(self, message: ASGISendEvent) -> None:
