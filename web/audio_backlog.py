@@ -25,8 +25,8 @@ class BacklogRoom:
 class AudioBacklog:
     """Sound that is held back, and the commands that refer to it, in order. Of one connection; bounded by its reader.
 
-    A commit, a clear and a request for a response refer to the sound before them: they wait for it, and what comes behind
-    them waits for them. No other command is held back.
+    A commit, a clear and a request for a response refer to the sound before them: they wait for it, and what comes
+    behind them waits for them. No other command is held back.
     """
 
     def __init__(self, room: BacklogRoom | None = None) -> None:
