@@ -3,6 +3,7 @@
 import pytest
 from virtual_time import run_virtual
 
+from assistant.items import ItemId
 from web import audio_backlog
 from web.audio_backlog import AudioBacklog, BacklogRoom
 from web.wire.commands import (
@@ -18,7 +19,7 @@ from web.wire.commands import (
 from web.wire.session_config import AudioFormat
 
 COMMIT, CLEAR = CommitInput(None), ClearInput(None)
-CANCEL, RETRIEVE = CancelResponse(None, None), RetrieveItem(None, "item")
+CANCEL, RETRIEVE = CancelResponse(None, None), RetrieveItem(None, ItemId("item"))
 RESPOND = CreateResponse(None, ResponseOptions())
 
 
@@ -60,7 +61,7 @@ def test_other_commands_are_not_held_back_by_sound_but_by_a_commit() -> None:
 
 def test_what_is_held_is_taken_in_order() -> None:
     backlog = AudioBacklog()
-    commands = [sound(), COMMIT, RESPOND, sound(), CANCEL]
+    commands: list[Command] = [sound(), COMMIT, RESPOND, sound(), CANCEL]
     for command in commands:
         backlog.put(command)
     assert taken(backlog) == commands
@@ -69,7 +70,8 @@ def test_what_is_held_is_taken_in_order() -> None:
 def test_a_clear_drops_the_sound_that_it_clears_and_no_committed_sound() -> None:
     backlog = AudioBacklog()
     committed, cleared = sound(), sound()
-    for command in (committed, COMMIT, cleared, CLEAR):
+    sent: list[Command] = [committed, COMMIT, cleared, CLEAR]
+    for command in sent:
         backlog.put(command)
     assert not backlog.is_wanted(cleared)
     assert taken(backlog) == [committed, COMMIT, CLEAR]
