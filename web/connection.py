@@ -319,8 +319,9 @@ class Connections:
                 await line.answered()
                 if not backlog.empty:
                     await self._share.pause(worked_s)
-                    if not await _room_in(backlog, line):
-                        return
+                    await _room_in(backlog, line)
+                    if has_hung_up(line.socket.scope):
+                        return  # behind all that is still to be read
         finally:
             line.lost.set()
 
@@ -332,12 +333,10 @@ class Connections:
         await self._use(conversation, websocket)
 
 
-async def _room_in(backlog: AudioBacklog, line: Line) -> bool:
-    """Wait while the backlog is full and nothing is read; False: the client has hung up."""
-    while backlog.full and await line.rest(FULL_LOOK_S):
-        if has_hung_up(line.socket.scope):
-            return False
-    return True
+async def _room_in(backlog: AudioBacklog, line: Line) -> None:
+    """Wait while the backlog is full, unless the client leaves."""
+    while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
+        pass
 
 
 def _clear_away() -> None:
