@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from audio.arrivals import Arrivals
 from audio.clock import StreamClock
 from audio.filled import FilledSilence
 from audio.frame import Frame
@@ -66,11 +67,19 @@ class MicrophoneLine:
         filled: All silence put in, also what only fills up a frame.
     """
 
-    def __init__(self, rate_hz: int, clock: StreamClock | None = None) -> None:
-        """A line for blocks of this rate; `clock`: its own, where the usual window does not fit."""
+    def __init__(self, rate_hz: int, clock: StreamClock | None = None, arrivals: Arrivals | None = None) -> None:
+        """A line for blocks of this rate.
+
+        Args:
+            rate_hz: Of the blocks.
+            clock: Its own, where the usual window does not fit.
+            arrivals: Knows how long a network client is waited for. None: blocks come steadily, and after 100 ms
+                without one there is silence.
+        """
         self.clock = clock or StreamClock()
         self.invented_frames = 0
         self.filled = FilledSilence()
+        self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
         self._heeding = Heeding()
@@ -95,11 +104,11 @@ class MicrophoneLine:
     @property
     def received(self) -> Samples:
         """How much sound has come, at 16 kHz: the line without the silence that was put in."""
-        end = self._newest
+        end = self.newest
         return Samples(end - self.filled.before(end))
 
     @property
-    def _newest(self) -> Samples:
+    def newest(self) -> Samples:
         """The end of the newest sound that has come: it may still be held back."""
         return Samples(self._origin + self._resampler.received_with(self._held_samples))
 
@@ -110,7 +119,16 @@ class MicrophoneLine:
 
     @property
     def _patience_s(self) -> float:
+        if self._arrivals is not None:
+            return self._arrivals.patience_s
         return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+
+    @property
+    def _behind_s(self) -> float:
+        """How far silence stays behind real time: sound that comes back was captured from so long before it arrives."""
+        if self._arrivals is not None:
+            return self._arrivals.behind_s
+        return min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
     def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Heed = Heed.ALL) -> list[Frame]:
         """The frames that a block completes.
@@ -130,7 +148,7 @@ class MicrophoneLine:
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The newest sample may still be held back, but here it is.
-        self.clock.observe(self._newest, arrival_s)
+        self.clock.observe(self.newest, arrival_s)
         self._last_arrival_s = arrival_s
         self._last_block_s = block_s
         return [] if waits else self._frames_of(self._released())
@@ -168,8 +186,7 @@ class MicrophoneLine:
             return []
         if not self.clock.running:
             self.clock.observe(Samples(0), self._last_arrival_s)  # no sound ever came: the line begins here
-        behind_s = min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
-        due = self.clock.to_position(now_s - behind_s)
+        due = self.clock.to_position(now_s - self._behind_s)
         frames = self._finish_sound() if due >= self._cut + FRAME_SAMPLES else []
         while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
             frames.append(self._give(self._silence, invented=True))
@@ -177,6 +194,26 @@ class MicrophoneLine:
         if frames:
             self._origin, self._begun = self._cut, False
         self.clock.hold(now_s)
+        return frames
+
+    def fill(self, samples: int) -> list[Frame]:
+        """Put so many samples of silence in behind all that has come: the source lost as much sound.
+
+        Unlike the frames of other calls, these are the caller's own.
+        """
+        frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._held_back()]
+        if self._partial_samples:
+            part = min(samples, FRAME_SAMPLES - self._partial_samples)
+            self.filled.add(Samples(self._cut + self._partial_samples), part)
+            frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._frames_of(self._silence[:part])]
+            samples -= part
+        whole, rest = divmod(samples, FRAME_SAMPLES)
+        frames += [self._give(self._silence, invented=True) for _ in range(whole)]
+        self.invented_frames += whole
+        if rest:
+            self.filled.add(Samples(self._cut + self._partial_samples), rest)
+            self._keep(self._silence[:rest])
+        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
         return frames
 
     def settle(self) -> list[Frame]:

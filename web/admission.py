@@ -123,6 +123,11 @@ class AudioThrottle:
         self._burst_s = burst_s
         self._paid_until_s: float | None = None
 
+    def room_s(self, now_s: float) -> float:
+        """How many seconds of sound may come now without a wait behind them."""
+        ahead_s = 0.0 if self._paid_until_s is None else max(0.0, self._paid_until_s - now_s)
+        return (self._burst_s - ahead_s) * RATE_ALLOWANCE
+
     def wait_s(self, samples: int, now_s: float) -> float:
         """How long not to read on, after so many samples arrived; 0: go on.
 

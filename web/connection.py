@@ -25,10 +25,13 @@ from assistant.trace.folder import Limits
 from assistant.turn_events import ReplyId
 from audio.units import REPLY_RATE_HZ
 from web.admission import AudioThrottle
+from web.audio_backlog import AudioBacklog, BacklogRoom
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
+from web.fair_share import FairShare
 from web.hall import EngineHall
+from web.hang_up import has_hung_up
 from web.line import Line
 from web.metrics import Metrics
 from web.pace import Pace
@@ -48,6 +51,9 @@ LEFT = frozenset({1000, 1001, 1005})
 """Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
+
+FULL_LOOK_S = 0.25
+"""How often a client that is not read is looked at: it may have hung up."""
 
 REFILL_AFTER_S = 1.0
 """A new conversation gets going before the next one's recognizer is started."""
@@ -79,6 +85,8 @@ class Connections:
     metrics: Metrics
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
+    _share: FairShare = field(default_factory=FairShare)
+    _room: BacklogRoom = field(default_factory=BacklogRoom)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
 
@@ -134,6 +142,7 @@ class Connections:
         conversation, trace = self._made(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
+        self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
@@ -148,10 +157,11 @@ class Connections:
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
+                    self._share.conversations = len(self._conversations)
                     if conversation.line is not None:
                         conversation.line.lost.set()
                 talk.session.leave()
-                talk.microphone.end()
+                talk.microphone.end(at_once=True)
                 refill.cancel()
                 await session
             writer.cancel()
@@ -178,7 +188,7 @@ class Connections:
             voice=engines.voice.name,
             max_output_tokens=_longest_answer(settings.llm.max_tokens),
         )
-        microphone = ClientMicrophone(REPLY_RATE_HZ)
+        microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
         talk = Talk(
             self._realtime(config, engines, token),
@@ -260,17 +270,26 @@ class Connections:
         talk.changed = line.changed.set
         line.changed.set()
         broke_off = True
+        backlog = AudioBacklog(self._room)
+        pace = Pace(
+            AudioThrottle(REPLY_RATE_HZ),
+            lambda wait_s: self._rest(line, wait_s),
+            lambda: not line.lost.is_set(),
+            backlog,
+        )
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(line.write(self.metrics), name="write"),
-                    tasks.create_task(self._read(line, talk), name="read"),
+                    tasks.create_task(self._read(line, talk, pace, backlog), name="read"),
+                    tasks.create_task(talk.feed(pace), name="feed"),
                 ]
                 await line.lost.wait()
                 for task in work:
                     task.cancel()
             broke_off = False
         finally:
+            backlog.close()
             if conversation.line is line:
                 conversation.line = None
                 conversation.lost_s = asyncio.get_running_loop().time()
@@ -282,15 +301,17 @@ class Connections:
         if not line.left:
             await line.close()
 
-    async def _read(self, line: Line, talk: Talk) -> None:
-        async def rest(wait_s: float) -> bool:
-            self.metrics.throttled(wait_s)
-            held_back(line.socket.scope)
-            return await line.rest(wait_s)
+    async def _rest(self, line: Line, wait_s: float) -> bool:
+        """The client's sound is ahead of real time: it is held back, and the client is not idle."""
+        self.metrics.throttled(wait_s)
+        held_back(line.socket.scope)
+        await asyncio.sleep(wait_s)
+        return True
 
-        pace = Pace(AudioThrottle(REPLY_RATE_HZ), rest, lambda: not line.lost.is_set())
-        budget, loop = EventBudget(), asyncio.get_running_loop()
+    async def _read(self, line: Line, talk: Talk, pace: Pace, backlog: AudioBacklog) -> None:
+        budget = EventBudget()
         longest = self.hall.workshop.settings.server.max_message_bytes
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
@@ -303,7 +324,7 @@ class Connections:
                     # uvicorn says 1005 of a lost connection too, but gives no reason then.
                     line.left = message.get("code") in LEFT and "reason" in message
                     return
-                await pace.wait()  # not before: a client that leaves meanwhile is noticed
+                began_s = loop.time()
                 text = message.get("text")
                 cost = 0
                 if text is None:
@@ -314,11 +335,19 @@ class Connections:
                     cost = size
                 elif not await talk.receive(text, pace):  # sound has a pace of its own
                     cost = size
+                worked_s = loop.time() - began_s
                 cost += await line.answered() // ANSWER_SHARE
                 if (wait_s := budget.wait_s(cost, loop.time())) > 0:
-                    await rest(wait_s)
+                    self.metrics.throttled(wait_s)
+                    held_back(line.socket.scope)
+                    await line.rest(wait_s)
                 elif cost > COSTLY_BYTES:
                     await asyncio.sleep(0)
+                if not backlog.empty:
+                    await self._share.pause(worked_s)
+                    await _room_in(backlog, line)
+                    if has_hung_up(line.socket.scope):
+                        return  # behind all that is still to be read
         finally:
             line.lost.set()
 
@@ -334,6 +363,12 @@ class Connections:
 def _longest_answer(configured: int) -> Limit:
     """What a session begins with: the server's own limit, where somebody has set one."""
     return "inf" if configured == LlmSection().max_tokens else configured
+
+
+async def _room_in(backlog: AudioBacklog, line: Line) -> None:
+    """Wait while the backlog is full, unless the client leaves."""
+    while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
+        pass
 
 
 def _clear_away() -> None:

@@ -4,16 +4,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from web.admission import AudioThrottle
+from web.audio_backlog import AudioBacklog
 
 
 class Pace:
-    """Waits for as long as a client's sound is ahead of real time by more than may come at once."""
+    """Waits for as long as a client's sound is ahead of real time by more than may come at once.
+
+    Attributes:
+        backlog: Where sound waits instead of whoever brings it; None: there is no such place.
+    """
 
     def __init__(
         self,
         throttle: AudioThrottle,
         rest: Callable[[float], Awaitable[bool]],
         wanted: Callable[[], bool] = lambda: True,
+        backlog: AudioBacklog | None = None,
     ) -> None:
         """The pace of one connection.
 
@@ -21,11 +27,18 @@ class Pace:
             throttle: How much may come at once, and then how fast.
             rest: Lets so many seconds pass; False where the client has left meanwhile.
             wanted: Whether more of it is: not once another connection has taken over.
+            backlog: Where sound waits instead of whoever brings it.
         """
+        self.backlog = backlog
         self._throttle = throttle
         self._rest = rest
         self._wanted = wanted
         self._due_s = 0.0
+
+    def lets_pass(self, sound_s: float) -> bool:
+        """Whether so much sound may come now, at once."""
+        now_s = asyncio.get_running_loop().time()
+        return now_s >= self._due_s and sound_s <= self._throttle.room_s(now_s)
 
     async def wait(self) -> bool:
         """Return when more may come; False: no more is wanted."""

@@ -34,8 +34,10 @@ from assistant.session import Session
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from audio import g711
+from audio.arrivals import LONGEST_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
 from llm.chat import NO_LIMIT, ChatOptions
+from web.audio_backlog import AudioBacklog
 from web.client_microphone import ClientMicrophone
 from web.client_speaker import ClientSpeaker
 from web.pace import Pace
@@ -66,8 +68,8 @@ MAX_GONE = 64
 """Items the server deleted itself whose ids are remembered: a client's command about one may be on its way already."""
 
 PIECE_MS = 40
-"""Of a message, taken at a time. A whole recording at once is more than a recognizer's lane holds; and what is held
-back for long between two pieces would be taken for silence (`MicrophoneLine`: 100 ms)."""
+"""Of a message that is longer than a block of live sound, or held back, taken at a time: a whole recording at once is
+more than a recognizer's lane holds."""
 
 
 @dataclass(slots=True)
@@ -162,31 +164,55 @@ class Talk:
     async def receive(self, text: str, pace: Pace) -> bool:
         """One message of the client's; its sound is taken at this pace, of samples at 24 kHz.
 
-        Returns whether there was any sound.
+        Where the pace has a backlog, what has to wait is put there, and `feed` takes it. Returns whether there was any
+        sound.
         """
         sound = False
+        backlog = pace.backlog
         for command in self.realtime.receive(text):
             if isinstance(command, Append):
-                sound = await self._append(command, pace) or sound
+                sound = sound or len(command.audio) > 0
+                if backlog is not None and not self._takes_now(command, pace, backlog):
+                    backlog.put(command)
+                else:
+                    await self._append(command, pace)
+            elif backlog is not None and backlog.holds_up(command, behind=self.microphone.behind):
+                backlog.put(command)
             else:
                 await self._do(command)
         if not sound:  # to sound as such nothing is answered, fifty times a second
             self.changed()
         return sound
 
-    async def _append(self, command: Append, pace: Pace) -> bool:
-        """Returns whether there was any sound."""
-        pcm = _decoded(command)
-        rate_hz = command.format.rate_hz
-        self._appended_ms += len(pcm) * 1000 / rate_hz
-        length = rate_hz * PIECE_MS // 1000
-        for at in range(0, len(pcm), length):
-            part = pcm[at : at + length]
-            if not await pace.wait():
+    async def feed(self, pace: Pace) -> None:
+        """Take what waits in the backlog of this pace, until cancelled."""
+        backlog = pace.backlog
+        assert backlog is not None
+        while True:
+            command = await backlog.first()
+            if isinstance(command, Append):
+                await self._append(command, pace)
+            else:
+                await self._do(command)
+                self.changed()
+            backlog.done(command)
+
+    def _takes_now(self, command: Append, pace: Pace, backlog: AudioBacklog) -> bool:
+        return backlog.empty and not self.microphone.full and pace.lets_pass(_length_s(command))
+
+    async def _append(self, command: Append, pace: Pace) -> None:
+        rate_hz, backlog = command.format.rate_hz, pace.backlog
+        sample_bytes = _sample_bytes(command.format)
+        whole = _length_s(command) <= LONGEST_BLOCK_S and pace.lets_pass(_length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
+        held = backlog is not None and backlog.is_wanted(command)
+        for at in range(0, len(command.audio), length or 1):
+            if not await pace.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
+            part = _decoded(command.audio[at : at + length], command.format)
+            self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pace.took(len(part) * REPLY_RATE_HZ // rate_hz)
-        return len(pcm) > 0
 
     async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
         match command:
@@ -352,6 +378,7 @@ class Talk:
     def gone(self) -> None:
         """The connection is lost: the conversation goes on in silence, and what would be sent is forgotten."""
         self.speaker.gone()
+        self.microphone.lost()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -388,14 +415,22 @@ def _nobody_listens() -> None:
     pass
 
 
-def _decoded(command: Append) -> Pcm:
-    match command.format:
+def _sample_bytes(wire_format: AudioFormat) -> int:
+    return 2 if wire_format is AudioFormat.PCM else 1
+
+
+def _length_s(command: Append) -> float:
+    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
+
+
+def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
+    match wire_format:
         case AudioFormat.PCM:
-            return np.frombuffer(command.audio, np.dtype("<i2")).astype(np.int16, copy=False)
+            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
         case AudioFormat.ULAW:
-            return g711.decode_ulaw(command.audio)
+            return g711.decode_ulaw(audio)
         case AudioFormat.ALAW:
-            return g711.decode_alaw(command.audio)
+            return g711.decode_alaw(audio)
 
 
 def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:

@@ -39,12 +39,19 @@ NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length
 """To a request that is none for a WebSocket, by its method or a header over 8 kB: uvicorn would answer nothing."""
 
 _ABORT = "repartee.abort"
+_TRANSPORT = "repartee.transport"
 
 
 def abort_of(scope: Scope) -> Callable[[], None]:
     """What cuts a connection off at once, whatever still waits to be sent on it."""
     abort: Callable[[], None] = scope["state"][_ABORT]
     return abort
+
+
+def transport_of(scope: Scope) -> asyncio.Transport | None:
+    """The connection itself; None where it is not known."""
+    transport: asyncio.Transport | None = scope.get("state", {}).get(_TRANSPORT)
+    return transport
 
 
 class UnhurriedProtocol(WebSocketsSansIOProtocol):
@@ -60,6 +67,7 @@ class UnhurriedProtocol(WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         """The application, for this connection."""
         self.scope["state"][_ABORT] = self.transport.abort
+        self.scope["state"][_TRANSPORT] = self.transport
         await super().run_asgi()
 
     async def receive(self) -> ASGIReceiveEvent:

@@ -142,7 +142,8 @@ def test_the_line_goes_on_in_silence_that_is_marked_and_counted(
     assert invented == pytest.approx(falters_s * 50, abs=4)
     assert not any(frame.pcm.any() for frame in frames if frame.invented)
     assert len(frames) == pytest.approx(125, abs=4)
-    assert all(-0.045 <= age_s <= 0.2 for age_s in ages_s[5:-5])
+    # A client may stall for a second before nothing it sends is taken for silence.
+    assert all(-0.045 <= age_s <= (1.35 if kind == "client" else 0.2) for age_s in ages_s[5:-5])
 
 
 @pytest.mark.parametrize("kind", ["wav", "card"])

@@ -25,10 +25,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from assistant.engines import Engines
 from assistant.session import Session
 from audio.errors import EngineLoadError
-from web import connection, line, serve
+from audio.units import Pcm
+from web import audio_backlog, connection, line, serve
 from web.hall import MOST_READY
 from web.pace import Pace
 from web.talk import Talk
+from web.wire.commands import Command
 
 TRACED = {"type": "realtime", "repartee": {"events": True}}
 
@@ -623,6 +625,148 @@ def test_a_throttled_client_that_leaves_is_noticed(tmp_path: Path) -> None:
             async with calling(server) as caller:
                 await caller.sounds(np.zeros(24_000 * 60, np.int16))
             await gone(server)
+
+    run(main())
+
+
+def minute_of_sound(seconds: float = 60.0) -> Pcm:
+    return np.zeros(round(24_000 * seconds), np.int16)
+
+
+def test_pings_and_control_events_are_answered_while_sound_is_held_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+            for _ in range(60):
+                await caller.sounds(minute_of_sound(1.0))
+            await caller.send("session.update", session={"type": "realtime", "instructions": "Be brief."})
+            await caller.send("conversation.item.retrieve", item_id="nope")
+            await caller.until("session.updated", within_s=10)
+            await caller.until("error", within_s=10)
+            async with asyncio.timeout(10):
+                await (await caller.socket.ping())
+            assert server.value("repartee_throttled_seconds_total") < 20
+
+    run(main())
+
+
+def test_a_commit_behind_sound_that_is_held_back_is_of_all_of_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+            await caller.send("session.update", session={**TRACED, "audio": {"input": {"turn_detection": None}}})
+            for _ in range(6):
+                await caller.sounds(np.full(24_000, 8000, np.int16))
+            await caller.send("input_audio_buffer.commit")
+            await caller.send("response.create")
+            await caller.until("response.done")
+            kinds = [event["type"] for event in caller.events]
+            assert kinds.index("input_audio_buffer.committed") < kinds.index("response.created")
+            committed = caller.told("input_audio_buffer.committed")[0]["repartee"]
+            assert committed["audio_end_ms"] - committed["invented_ms"] == pytest.approx(6000, abs=200)
+            assert caller.told("error") == []
+
+    run(main())
+
+
+def test_a_clear_drops_the_sound_that_is_held_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+            for _ in range(60):
+                await caller.sounds(minute_of_sound(1.0))
+            await caller.send("input_audio_buffer.clear")
+            await caller.until("input_audio_buffer.cleared", within_s=15)
+            await caller.asks("hello")
+            await caller.until("response.created", within_s=15)
+
+    run(main())
+
+
+@pytest.mark.parametrize("closes", [True, False], ids=["close-frame", "broken-connection"])
+@pytest.mark.parametrize("held_bytes", [8 << 20, 1 << 18], ids=["backlog", "full-backlog"])
+def test_a_hang_up_is_noticed_while_sound_is_held_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_bytes: int, closes: bool
+) -> None:
+    monkeypatch.setattr(audio_backlog, "MOST_BYTES", held_bytes)
+
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.resume_s=0")) as server:
+            async with calling(server) as caller:
+                for _ in range(30):
+                    await caller.sounds(minute_of_sound(1.0))
+                await eventually(lambda: server.value("repartee_throttled_seconds_total") > 0.2)
+                if not closes:
+                    caller.lose()
+                elif held_bytes < 1 << 20:
+                    caller.socket.transport.write_eof()  # nobody reads a close frame there
+            await eventually(lambda: server.admission.current == 0, within_s=3)
+
+    run(main())
+
+
+def test_clients_that_flood_and_vanish_leave_no_seat_taken(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.max_sessions=8")) as server:
+            flooding = [await stack_caller(server) for _ in range(8)]
+            for caller in flooding:
+                for _ in range(8):
+                    await caller.sounds(minute_of_sound(10.0))
+            for caller in flooding:
+                caller.lose()
+            async with calling(server) as other:
+                await other.asks("hello")
+                await other.until("response.created", within_s=10)
+
+    run(main())
+
+
+async def stack_caller(server: Served) -> Caller:
+    """A client whose connection nobody closes in good order."""
+    caller = Caller(await connect(server.url(), compression=None, max_queue=None))
+    await caller.until("session.created")
+    return caller
+
+
+def test_clients_that_flood_hold_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audio_backlog, "MOST_BYTES", 1 << 19)
+    held: list[int] = []
+    put = audio_backlog.AudioBacklog.put
+
+    def counted(backlog: audio_backlog.AudioBacklog, command: Command) -> None:
+        put(backlog, command)
+        held.append(backlog._bytes)
+
+    monkeypatch.setattr(audio_backlog.AudioBacklog, "put", counted)
+
+    async def main() -> None:
+        async with served(workshop(tmp_path, "server.resume_s=0")) as server:
+            async with calling(server) as caller:
+                for _ in range(40):
+                    await caller.sounds(minute_of_sound(1.0))
+                await asyncio.sleep(1)
+                caller.lose()
+            await gone(server)
+            assert (1 << 19) <= max(held) < (1 << 19) + 24_000 * 2 * 2
+
+    run(main())
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+def test_a_conversation_is_answered_beside_clients_that_flood(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(workshop(tmp_path)) as server, calling(server) as other:
+            await other.send("session.update", session=TRACED)
+            flooding = [await stack_caller(server) for _ in range(4)]
+            for caller in flooding:
+                for _ in range(10):
+                    await caller.sounds(minute_of_sound(4.0))
+            for turn in range(3):
+                watch = Stopwatch()
+                await other.asks("hello")
+                await other.until("response.created", turn + 1)
+                assert watch.undisturbed_s < 0.5
+                await other.until("repartee.trace", turn + 1)
+            for caller in flooding:
+                caller.lose()
 
     run(main())
 

@@ -331,3 +331,29 @@ def test_other_parts_of_the_api_answer_in_its_own_errors(tmp_path: Path) -> None
                     assert event.error.code == "not_supported"
 
     asyncio.run(main())
+
+
+def test_a_minute_of_sound_that_is_not_paced_keeps_the_connection_open(tmp_path: Path) -> None:
+    async def main() -> None:
+        options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # by default it closes after 40 s; this is sooner
+        async with (
+            served(real_engines(tmp_path)) as server,
+            AsyncOpenAI(base_url=server.openai, api_key="none") as client,
+            client.realtime.connect(model="repartee", websocket_connection_options=options) as connection,
+        ):
+            second = base64.b64encode(np.zeros(REPLY_RATE_HZ, np.int16).tobytes()).decode()
+            for _ in range(60):
+                await connection.input_audio_buffer.append(audio=second)
+            await connection.session.update(session={"type": "realtime", "instructions": "Be brief."})
+            async with asyncio.timeout(20):
+                async for one in connection:
+                    assert one.type != "error"
+                    if one.type == "session.updated":
+                        break
+            await asyncio.sleep(8)
+            await connection.input_audio_buffer.clear()
+            async with asyncio.timeout(20):
+                while (await connection.recv()).type != "input_audio_buffer.cleared":
+                    pass
+
+    asyncio.run(main())

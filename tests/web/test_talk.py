@@ -26,7 +26,8 @@ from assistant.turn_end.estimate import Estimate, hangover_ms
 from assistant.turn_events import ReplyId
 from assistant.turn_settings import TurnSettings
 from assistant.turns import Turns
-from audio.units import REPLY_RATE_HZ
+from audio import g711
+from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import NO_LIMIT, FunctionCall, Message
 from web.admission import RATE_ALLOWANCE, AudioThrottle
 from web.client_microphone import ClientMicrophone
@@ -127,6 +128,14 @@ class Stage:
         for _ in range(ms // 20):
             await asyncio.sleep(0.02)
             await self.send("input_audio_buffer.append", audio=audio)
+
+    async def streams(self, blocks: Sequence[tuple[float, Pcm]], encode: Callable[[Pcm], bytes]) -> None:
+        """Blocks of sound, each sent so many seconds from now."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for at_s, pcm in blocks:
+            await asyncio.sleep(max(0.0, began_s + at_s - loop.time()))
+            await self.send("input_audio_buffer.append", audio=base64.b64encode(encode(pcm)).decode())
 
     async def says_something(self, ms: int = 600) -> None:
         await self.sound(ms, loud=True)
@@ -231,6 +240,92 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
     assert stage.session.conversation.items[-1] == Answered(
         stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
     )
+
+
+def speech_of(
+    block_ms: float, *, jitter_s: float = 0.0, stall_s: float = 0.0, wire_format: str = "audio/pcm"
+) -> tuple[int, float, Stage]:
+    """Turns, and the length of speech in ms, of 0.5 s silence, 1.5 s voice and 3 s silence in such blocks.
+
+    The stall begins in the midst of the voice.
+    """
+    rate_hz = 24_000 if wire_format == "audio/pcm" else 8000
+    pcm = np.concatenate(
+        [np.full(round(rate_hz * s), 8000 * loud, np.int16) for s, loud in ((0.5, 0), (1.5, 1), (3, 0))]
+    )
+    size = round(rate_hz * block_ms / 1000)
+    delays_s = np.random.default_rng(3).uniform(0, jitter_s, len(pcm))
+    blocks: list[tuple[float, Pcm]] = []
+    for number, at in enumerate(range(0, len(pcm), size)):
+        at_s = min(at + size, len(pcm)) / rate_hz + delays_s[number]
+        at_s = 1.2 + stall_s if 1.2 < at_s < 1.2 + stall_s else at_s
+        blocks.append((max([at_s, *(other for other, _ in blocks[-1:])]), pcm[at : at + size]))
+    encode: Callable[[Pcm], bytes] = {
+        "audio/pcm": lambda part: part.astype("<i2").tobytes(),
+        "audio/pcmu": g711.encode_ulaw,
+    }[wire_format]
+
+    async def scene(stage: Stage) -> None:
+        rate: dict[str, Any] = {"rate": 24_000} if wire_format == "audio/pcm" else {}
+        await stage.update(audio={"input": {"format": {"type": wire_format, **rate}}})
+        await stage.streams(blocks, encode)
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    started, stopped = (
+        stage.events("input_audio_buffer.speech_started"),
+        stage.events("input_audio_buffer.speech_stopped"),
+    )
+    length_ms = stopped[-1]["audio_end_ms"] - started[0]["audio_start_ms"]
+    return len(stage.events("input_audio_buffer.committed")), length_ms, stage
+
+
+@pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no silence that these ears know
+@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids=["steady", "jitter-10-ms", "jitter-200-ms"])
+@pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000])
+def test_speech_in_blocks_of_any_length_is_one_turn_of_its_own_length(
+    block_ms: int, jitter_s: float, wire_format: str
+) -> None:
+    turns, length_ms, _ = speech_of(block_ms, jitter_s=jitter_s, wire_format=wire_format)
+    assert turns == 1
+    assert length_ms == pytest.approx(1500, abs=20)
+
+
+@pytest.mark.parametrize("stall_s", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("block_ms", [20, 100, 341, 1000])
+def test_a_burst_after_a_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
+    turns, length_ms, _ = speech_of(block_ms, stall_s=stall_s)
+    assert turns == 1
+    assert length_ms == pytest.approx(1500, abs=20)
+
+
+def test_the_answer_to_blocks_of_20_ms_is_as_soon_as_silence_tells() -> None:
+    stage = speech_of(20)[2]
+    assert stage.at_ms("input_audio_buffer.speech_stopped")[0] - 2000 <= stage.base.hangover_ms + 40
+
+
+@pytest.mark.parametrize("block_ms", [20, 100, 200])
+def test_a_client_that_sends_nothing_behind_its_speech_is_answered(block_ms: int) -> None:
+    pcm = np.full(24_000, 8000, np.int16)
+    size = 24 * block_ms
+
+    async def scene(stage: Stage) -> None:
+        blocks = [((at + size) / 24_000, pcm[at : at + size]) for at in range(0, len(pcm), size)]
+        await stage.streams(blocks, lambda part: part.astype("<i2").tobytes())
+        await stage.until("input_audio_buffer.speech_stopped")
+        assert stage.now_ms <= 1000 + 1200 + 2 * block_ms
+        await stage.until("response.done")
+
+    assert perform(scene).done[0]["status"] == "completed"
+
+
+def test_a_recording_sent_at_once_is_answered_as_soon_as_its_end_is_silent() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.streams([(0.0, np.full(24_000 * 2, 8000, np.int16))], lambda part: part.astype("<i2").tobytes())
+        await stage.until("input_audio_buffer.speech_stopped")
+        assert stage.now_ms <= stage.base.hangover_ms + 200
+
+    perform(scene)
 
 
 def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:

@@ -1,0 +1,263 @@
+"""Clients whose sound comes in long blocks, late, or in bursts: what of it is heard, and how soon it is answered.
+
+    python -m bench.uneven_blocks [--url ws://127.0.0.1:8765/v1/realtime] [--block-ms 20,100] [--jitter-ms 0,10,200]
+        [--stall-ms 0] [--format pcm] [--stops] [--rounds 2] [--clip ID] [--words] [--set section.key=value]
+
+Says one clip `--rounds` times over one connection for each length and jitter, in real time. Each block leaves
+when its last sample would have been captured, later by a random delay up to the jitter, and never before the block in
+front of it. With `--stall-ms` nothing leaves for so long from the middle of the speech on, and then all of it at once.
+With `--stops` nothing is sent behind the clip. Without `--url` it starts a server and a controlled language model.
+
+For each network: word errors of all rounds; the median length of speech, from the first `speech_started` to the last
+`speech_stopped`, silence that the server put in included; the number of turns that the clip became in each round; and
+the median response latency, from the labelled end of speech to the first audible sample.
+"""
+
+import argparse
+import asyncio
+import base64
+import json
+import random
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from websockets.asyncio.client import ClientConnection, connect
+
+from assistant.engine_bench.words import word_errors
+from audio import g711
+from audio.resample import StreamResampler
+from audio.units import REPLY_RATE_HZ, Pcm
+from bench.controlled_llm import Manner
+from bench.ear import Ear
+from bench.processes import model, server
+from bench.recordings import Recording, read_recordings, room_of
+
+LEAD_S = 1.2
+ANSWERED_WITHIN_S = 10.0
+QUIET_S = 1.0
+TICK_S = 0.02
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
+MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a client's sound comes.
+
+    Attributes:
+        block_ms: Length of its blocks.
+        jitter_ms: How late one may be.
+        stall_ms: For how long nothing leaves in the midst of the speech.
+        stops: Nothing is sent behind the clip.
+        format: pcm, pcmu or pcma.
+    """
+
+    block_ms: int
+    jitter_ms: float = 0.0
+    stall_ms: float = 0.0
+    stops: bool = False
+    format: str = "pcm"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What became of one clip; None: not measured."""
+
+    words: str
+    errors: int
+    length_ms: float | None
+    turns: int
+    latency_ms: float | None
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection."""
+
+    socket: ClientConnection
+    network: Network
+    ear: Ear = field(default_factory=Ear)
+    events: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+
+    async def listen(self) -> None:
+        """Note what comes, until cancelled."""
+        loop = asyncio.get_running_loop()
+        async for message in self.socket:
+            event = json.loads(message)
+            self.ear.hear(loop.time(), event)
+            self.events.append((loop.time(), event))
+
+    async def say(self, recording: Recording, rng: random.Random) -> Turn:
+        """One clip in its room, and what came of it."""
+        loop = asyncio.get_running_loop()
+        room = room_of(recording)
+        lead = np.resize(room, round(LEAD_S * REPLY_RATE_HZ))
+        tail_s = 0.0 if self.network.stops else ANSWERED_WITHIN_S
+        sound = np.concatenate([lead, recording.pcm, np.resize(room, round(tail_s * REPLY_RATE_HZ))])
+        first, before = len(self.events), len(self.ear.replies)
+        began_s = loop.time()
+        end_s = began_s + LEAD_S + recording.end_s
+        middle_s = began_s + LEAD_S + (recording.start_s + recording.end_s) / 2
+        speaking = asyncio.create_task(self._send(sound, began_s, middle_s, rng))
+        try:
+            late_s = end_s + ANSWERED_WITHIN_S
+            await _until(lambda: self._answered(before, end_s), late_s)
+            await asyncio.sleep(QUIET_S)
+            await _until(lambda: not self._owes_words(first), late_s)
+            await _until(lambda: not self.ear.answering() and loop.time() > self.ear.silent_at_s() + 0.3, late_s + 20)
+        finally:
+            speaking.cancel()
+        return self._turn(recording, self.events[first:], before, end_s)
+
+    def _owes_words(self, first: int) -> bool:
+        kinds = [event["type"] for _, event in self.events[first:]]
+        return kinds.count("input_audio_buffer.committed") > kinds.count(TRANSCRIBED)
+
+    def _answered(self, before: int, end_s: float) -> bool:
+        return any((reply.audible_s or 0.0) > end_s for reply in self.ear.replies[before:])
+
+    def _turn(
+        self, recording: Recording, events: Sequence[tuple[float, dict[str, Any]]], before: int, end_s: float
+    ) -> Turn:
+        def of(kind: str) -> list[dict[str, Any]]:
+            return [event for _, event in events if event["type"] == kind]
+
+        words = " ".join(event["transcript"].strip() for event in of(TRANSCRIBED))
+        started, stopped = of("input_audio_buffer.speech_started"), of("input_audio_buffer.speech_stopped")
+        length_ms = None
+        if started and stopped:
+            length_ms = stopped[-1]["audio_end_ms"] - started[0]["audio_start_ms"]
+        audible = [reply.audible_s for reply in self.ear.replies[before:] if (reply.audible_s or 0.0) > end_s]
+        errors = word_errors([(recording.transcript or "", words)], "en").errors
+        return Turn(
+            words,
+            errors,
+            length_ms,
+            len(of("input_audio_buffer.committed")),
+            (audible[0] - end_s) * 1000 if audible and audible[0] is not None else None,
+        )
+
+    async def _send(self, sound: Pcm, began_s: float, middle_s: float, rng: random.Random) -> None:
+        loop, network = asyncio.get_running_loop(), self.network
+        size = REPLY_RATE_HZ * network.block_ms // 1000
+        narrow = StreamResampler(REPLY_RATE_HZ, 8000)
+        until_s = middle_s + network.stall_ms / 1000
+        for at in range(0, len(sound), size):
+            due_s = began_s + min(at + size, len(sound)) / REPLY_RATE_HZ + rng.uniform(0, network.jitter_ms) / 1000
+            if middle_s < due_s < until_s:
+                due_s = until_s
+            await asyncio.sleep(max(0.0, due_s - loop.time()))
+            part = sound[at : at + size]
+            if network.format == "pcm":
+                coded = part.astype("<i2").tobytes()
+            else:
+                encode = g711.encode_ulaw if network.format == "pcmu" else g711.encode_alaw
+                coded = encode(narrow.push(part))
+            audio = base64.b64encode(coded).decode()
+            await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": audio}))
+
+
+async def _until(true: Callable[[], bool], by_s: float) -> None:
+    """Wait until it is so, at most until then."""
+    left_s = by_s - asyncio.get_running_loop().time()
+    for _ in range(max(0, round(left_s / TICK_S))):
+        if true():
+            return
+        await asyncio.sleep(TICK_S)
+
+
+async def measure(url: str, recording: Recording, network: Network, rounds: int) -> list[Turn]:
+    """The clip so often on one connection."""
+    session: dict[str, Any] = {
+        "type": "realtime",
+        "output_modalities": ["audio"],
+        "audio": {"input": {"transcription": {"model": "default"}}},
+        "repartee": {"events": True},
+    }
+    if network.format != "pcm":
+        session["audio"]["input"]["format"] = {"type": f"audio/{network.format}"}
+    rng = random.Random(31)
+    async with connect(url, compression=None, max_size=None, max_queue=None) as socket:
+        await socket.send(json.dumps({"type": "session.update", "session": session}))
+        client = Client(socket, network)
+        listening = asyncio.create_task(client.listen())
+        try:
+            return [await client.say(recording, rng) for _ in range(rounds)]
+        finally:
+            listening.cancel()
+
+
+def row(network: Network, turns: Sequence[Turn]) -> str:
+    """One line of the table."""
+    lengths = [turn.length_ms for turn in turns if turn.length_ms is not None]
+    latencies = [turn.latency_ms for turn in turns if turn.latency_ms is not None]
+    length = f"{statistics.median(lengths):.0f}" if lengths else "-"
+    latency = f"{statistics.median(latencies):.0f}" if latencies else "-"
+    errors, counts = sum(turn.errors for turn in turns), ", ".join(str(turn.turns) for turn in turns)
+    return (
+        f"| {network.block_ms} | {network.jitter_ms:.0f} | {network.stall_ms:.0f} | {network.format} | {errors} "
+        f"| {length} | {counts} | {latency} |"
+    )
+
+
+HEAD = (
+    "| block ms | jitter ms | stall ms | format | word errors | speech ms | turns | latency ms |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+def networks(options: argparse.Namespace) -> list[Network]:
+    """Those that were asked for."""
+    return [
+        Network(int(block_ms), float(jitter_ms), options.stall_ms, options.stops, options.format)
+        for jitter_ms in options.jitter_ms.split(",")
+        for block_ms in options.block_ms.split(",")
+    ]
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Measure and print."""
+    found = [one for one in read_recordings(MANIFEST) if one.id == options.clip]
+    if not found:
+        raise SystemExit(f"--clip {options.clip}: there is no such clip in {MANIFEST}.")
+    async with AsyncExitStack() as running:
+        url = options.url
+        if not url:
+            folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
+            llm = await running.enter_async_context(model(Manner(), folder))
+            assigned = [f"trace.dir={folder / 'traces'}", *options.set]
+            url = (await running.enter_async_context(server(llm.url, assigned, folder / "serve.log"))).url
+        print(HEAD, flush=True)
+        for network in networks(options):
+            turns = await measure(url, found[0], network, options.rounds)
+            print(row(network, turns), flush=True)
+            if options.words:
+                for turn in turns:
+                    print(f"  {turn}", file=sys.stderr)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Clients whose sound comes in long blocks, late, or in bursts.")
+    parser.add_argument("--url", default="", help="of a server that runs")
+    parser.add_argument("--block-ms", default="20,100,128,200,341,500,1000")
+    parser.add_argument("--jitter-ms", default="0,10,200")
+    parser.add_argument("--stall-ms", type=float, default=0.0)
+    parser.add_argument("--format", choices=["pcm", "pcmu", "pcma"], default="pcm")
+    parser.add_argument("--stops", action="store_true", help="nothing is sent behind the clip")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--clip", default="python-docs-sample_audio")
+    parser.add_argument("--words", action="store_true", help="show every turn")
+    parser.add_argument("--set", action="append", default=[], metavar="section.key=value")
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What waits behind sound that is ahead of real time, in which order, and how much of it."""
+
+import pytest
+from virtual_time import run_virtual
+
+from assistant.items import ItemId
+from web import audio_backlog
+from web.audio_backlog import AudioBacklog, BacklogRoom
+from web.wire.commands import (
+    Append,
+    CancelResponse,
+    ClearInput,
+    Command,
+    CommitInput,
+    CreateResponse,
+    ResponseOptions,
+    RetrieveItem,
+)
+from web.wire.session_config import AudioFormat
+
+COMMIT, CLEAR = CommitInput(None), ClearInput(None)
+CANCEL, RETRIEVE = CancelResponse(None, None), RetrieveItem(None, ItemId("item"))
+RESPOND = CreateResponse(None, ResponseOptions())
+
+
+def sound(size: int = 1000) -> Append:
+    return Append(None, bytes(size), AudioFormat.PCM)
+
+
+def taken(backlog: AudioBacklog) -> list[Command]:
+    """Everything that is in it, in the order in which it is taken."""
+
+    async def main() -> list[Command]:
+        commands = []
+        while not backlog.empty:
+            commands.append(await backlog.first())
+            backlog.done(commands[-1])
+        return commands
+
+    return run_virtual(main())
+
+
+@pytest.mark.parametrize("command", [COMMIT, CLEAR, RESPOND], ids=["commit", "clear", "response"])
+def test_what_refers_to_sound_waits_for_sound_that_is_held_back(command: Command) -> None:
+    backlog = AudioBacklog()
+    assert not backlog.holds_up(command)
+    assert backlog.holds_up(command, behind=True)
+    backlog.put(sound())
+    assert backlog.holds_up(command)
+
+
+def test_other_commands_are_not_held_back_by_sound_but_by_a_commit() -> None:
+    backlog = AudioBacklog()
+    backlog.put(sound())
+    assert not backlog.holds_up(CANCEL)
+    assert not backlog.holds_up(RETRIEVE)
+    backlog.put(COMMIT)
+    assert backlog.holds_up(CANCEL)
+    assert backlog.holds_up(RETRIEVE)
+
+
+def test_what_is_held_is_taken_in_order() -> None:
+    backlog = AudioBacklog()
+    commands: list[Command] = [sound(), COMMIT, RESPOND, sound(), CANCEL]
+    for command in commands:
+        backlog.put(command)
+    assert taken(backlog) == commands
+
+
+def test_a_clear_drops_the_sound_that_it_clears_and_no_committed_sound() -> None:
+    backlog = AudioBacklog()
+    committed, cleared = sound(), sound()
+    sent: list[Command] = [committed, COMMIT, cleared, CLEAR]
+    for command in sent:
+        backlog.put(command)
+    assert not backlog.is_wanted(cleared)
+    assert taken(backlog) == [committed, COMMIT, CLEAR]
+
+
+def test_sound_that_is_dropped_while_it_is_taken_is_not_wanted() -> None:
+    backlog, first = AudioBacklog(), sound()
+    backlog.put(first)
+    assert backlog.is_wanted(first)
+    backlog.put(CLEAR)
+    assert not backlog.is_wanted(first)
+    backlog.done(first)
+    assert taken(backlog) == [CLEAR]
+
+
+def test_a_backlog_is_full_at_its_bound_and_empty_behind_its_end() -> None:
+    room = BacklogRoom()
+    backlog = AudioBacklog(room)
+    backlog.put(sound(audio_backlog.MOST_BYTES - 1))
+    assert not backlog.full
+    backlog.put(sound())
+    assert backlog.full
+    backlog.close()
+    assert backlog.empty
+    assert room.bytes == 0
+
+
+def test_all_backlogs_together_have_a_bound_that_leaves_everybody_a_share() -> None:
+    room = BacklogRoom()
+    many = [AudioBacklog(room) for _ in range(9)]
+    for backlog in many[:8]:
+        backlog.put(sound(audio_backlog.MOST_BYTES_OF_ALL // 8))
+    many[8].put(sound(audio_backlog.LEAST_BYTES - 1))
+    assert not many[8].full
+    many[8].put(sound())
+    assert many[8].full
+    many[0].close()
+    assert not many[8].full

@@ -1,0 +1,261 @@
+"""Whatever the network does to a client's blocks, the line has the client's sound and nothing in the midst of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio.frame import Frame
+from audio.heed import Heed
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
+from web.client_line import ClientLine
+
+BEGIN_S = 100.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """Part of what a client captured, and when it arrives; `at_s` counts from the first sample."""
+
+    pcm: Pcm
+    at_s: float
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What became of a client's blocks.
+
+    Attributes:
+        frames: Of the line, from position 0 on, and when each came.
+        line: It.
+    """
+
+    frames: list[tuple[float, Frame]]
+    line: ClientLine
+
+    @property
+    def sound(self) -> Pcm:
+        """The line from the client's first sample on."""
+        return np.concatenate([frame.pcm for _, frame in self.frames])[self.first_sample :]
+
+    @property
+    def first_sample(self) -> int:
+        first = next(frame for _, frame in self.frames if not frame.invented)
+        return first.start + self.line.invented_before(first.end) - self.line.invented_before(first.start)
+
+
+def voice(seconds: float, rate_hz: int) -> Pcm:
+    """Noise: every sample differs from the next, so that what is out of place is seen."""
+    rng = np.random.default_rng(7)
+    return rng.integers(-9000, 9000, round(seconds * rate_hz)).astype(np.int16)
+
+
+def cut(pcm: Pcm, rate_hz: int, sizes_ms: Sequence[float], delays_s: Sequence[float] = (0.0,)) -> list[Block]:
+    """Blocks of these lengths in turn, each so late after its last sample was captured; never before an earlier one."""
+    blocks: list[Block] = []
+    at, arrived_s = 0, 0.0
+    while at < len(pcm):
+        size = max(1, round(sizes_ms[len(blocks) % len(sizes_ms)] * rate_hz / 1000))
+        part = pcm[at : at + size]
+        at += len(part)
+        arrived_s = max(arrived_s, at / rate_hz + delays_s[len(blocks) % len(delays_s)])
+        blocks.append(Block(part, arrived_s))
+    return blocks
+
+
+def stalled(blocks: list[Block], from_s: float, for_s: float) -> list[Block]:
+    """What would arrive in this time arrives at its end."""
+    until_s = from_s + for_s
+    return [Block(block.pcm, until_s if from_s < block.at_s < until_s else block.at_s) for block in blocks]
+
+
+def lost(blocks: list[Block], from_s: float, until_s: float) -> tuple[list[Block], float]:
+    """Blocks that would arrive in this time never do; returns the seconds of sound in them, at 24 kHz, too."""
+    kept = [block for block in blocks if not from_s < block.at_s < until_s]
+    return kept, sum(len(block.pcm) for block in blocks if from_s < block.at_s < until_s) / 24_000
+
+
+def hear(
+    blocks: Sequence[Block],
+    rate_hz: int,
+    *,
+    connected_s: float = 0.3,
+    after_s: float = 0.0,
+    heed: Heed = Heed.ALL,
+) -> Heard:
+    """The line of a client that connected so long before it captured anything, and is heard so long after."""
+    line = ClientLine(rate_hz)
+    frames: list[tuple[float, Frame]] = []
+    now_s = BEGIN_S - connected_s
+    coming = list(blocks)
+    end_s = BEGIN_S + (blocks[-1].at_s if blocks else 0.0) + 0.01 + after_s
+
+    def keep(came: list[Frame]) -> None:
+        frames.extend((now_s - BEGIN_S, frame) for frame in came)
+
+    while now_s <= end_s + 1e-9:
+        while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
+            block = coming.pop(0)
+            keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), heed))
+        if now_s >= line.look_from_s:
+            keep(line.idle(now_s))
+        now_s += 0.01
+    keep(line.finish())
+    starts = [frame.start for _, frame in frames]
+    assert starts == [n * FRAME_SAMPLES for n in range(len(frames))]
+    assert line.invented_frames == sum(frame.invented for _, frame in frames)
+    return Heard(frames, line)
+
+
+def check_whole(heard: Heard, pcm: Pcm, rate_hz: int) -> None:
+    """The line is what one block makes of the sound: nothing in the midst of it, nothing lost."""
+    expected = hear([Block(pcm, len(pcm) / rate_hz)], rate_hz, connected_s=0.0).sound
+    sound = heard.sound
+    length = round(len(pcm) * MIC_RATE_HZ / rate_hz)
+    assert abs(len(sound) - length) <= FRAME_SAMPLES + 1
+    assert np.abs(sound[:length].astype(int) - expected[:length]).max() <= 1
+
+
+RATES = st.sampled_from([8_000, 24_000])
+SIZES = st.one_of(
+    st.floats(10, 1000).map(lambda ms: [ms]),
+    st.lists(st.floats(10, 1000), min_size=1, max_size=12),
+)
+DELAYS = st.lists(st.floats(0, 0.2), min_size=1, max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rate_hz=RATES, sizes_ms=SIZES, delays_s=DELAYS, from_s=st.floats(0, 3), for_s=st.floats(0, 1))
+def test_blocks_of_any_size_with_jitter_and_a_stall_are_heard_as_one_block(
+    rate_hz: int, sizes_ms: list[float], delays_s: list[float], from_s: float, for_s: float
+) -> None:
+    pcm = voice(3.0, rate_hz)
+    # What a client never did before adds to the stall: a longer block, or a block that late.
+    for_s = max(0.0, min(for_s, 1.05 - max(delays_s) - (max(sizes_ms) - min(sizes_ms)) / 1000))
+    heard = hear(stalled(cut(pcm, rate_hz, sizes_ms, delays_s), from_s, for_s), rate_hz)
+    check_whole(heard, pcm, rate_hz)
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000])
+@pytest.mark.parametrize("block_ms", [10, 20, 40, 100, 128, 200, 341, 500, 1000, 1024])
+@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2])
+def test_steady_blocks_get_no_silence_between_them(rate_hz: int, block_ms: int, jitter_s: float) -> None:
+    pcm = voice(4.0, rate_hz)
+    delays_s = np.random.default_rng(1).uniform(0, jitter_s, 50).tolist()
+    check_whole(hear(cut(pcm, rate_hz, [block_ms], delays_s), rate_hz), pcm, rate_hz)
+
+
+@pytest.mark.parametrize("stall_s", [0.15, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("block_ms", [20, 100, 1000])
+@pytest.mark.parametrize("from_s", [0.0, 0.05, 1.0, 2.5])
+def test_a_burst_after_a_stall_is_heard_without_silence(block_ms: int, stall_s: float, from_s: float) -> None:
+    pcm = voice(5.0, 24_000)
+    check_whole(hear(stalled(cut(pcm, 24_000, [block_ms]), from_s, stall_s), 24_000), pcm, 24_000)
+
+
+@pytest.mark.parametrize("block_ms", [20, 100])
+def test_a_burst_that_takes_its_time_is_a_burst(block_ms: int) -> None:
+    pcm = voice(4.0, 24_000)
+    blocks = cut(pcm, 24_000, [block_ms])
+    # From 1 s on nothing for 0.8 s; then twice as fast as real time until it has caught up.
+    slow = [
+        Block(block.pcm, max(block.at_s, 1.8 + (block.at_s - 1.0) / 2) if block.at_s > 1.0 else block.at_s)
+        for block in blocks
+    ]
+    check_whole(hear(slow, 24_000), pcm, 24_000)
+
+
+@settings(max_examples=60, deadline=None)
+@given(block_ms=st.sampled_from([20.0, 40.0, 100.0, 128.0, 200.0]), from_s=st.floats(0.5, 2), for_s=st.floats(0.4, 4))
+def test_sound_that_never_comes_leaves_as_much_silence(block_ms: float, from_s: float, for_s: float) -> None:
+    pcm = voice(7.0, 24_000)
+    blocks, lost_s = lost(cut(pcm, 24_000, [block_ms]), from_s, from_s + for_s)
+    heard = hear(blocks, 24_000)
+    sound = heard.sound
+    tolerance = 0.02 if lost_s > 0.25 else 0.25  # as much may be jitter
+    assert len(sound) / MIC_RATE_HZ == pytest.approx(7.0, abs=tolerance + 0.02)
+    in_front = len(np.concatenate([frame.pcm for _, frame in heard.frames])) - len(sound)
+    put_in = heard.line.invented_before(Samples(in_front + len(sound))) - heard.line.invented_before(Samples(in_front))
+    assert put_in / MIC_RATE_HZ == pytest.approx(lost_s, abs=tolerance + 0.02)
+
+
+def test_a_client_that_is_silent_for_long_is_silence_in_real_time() -> None:
+    heard = hear(cut(voice(1.0, 24_000), 24_000, [20]), 24_000, after_s=5.0)
+    late = [at_s - frame.end / MIC_RATE_HZ for at_s, frame in heard.frames if at_s > 2.5]
+    assert max(late) - min(late) < 0.05
+
+
+@pytest.mark.parametrize("block_ms", [20, 100, 200, 1000])
+def test_a_client_that_stops_behind_its_speech_is_silent_after_a_stall_at_most(block_ms: int) -> None:
+    heard = hear(cut(voice(3.0, 24_000), 24_000, [block_ms]), 24_000, after_s=4.0)
+    silent_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 1)
+    assert 3.0 + 1.0 < silent_s <= 3.0 + 1.12 + block_ms / 1000 + 0.02
+
+
+def test_a_client_that_stops_behind_every_speech_is_waited_for_less() -> None:
+    blocks: list[Block] = []
+    for n in range(4):
+        blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
+    heard = hear(blocks, 24_000, after_s=3.0)
+    waited_s = [
+        next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 2 + 5 * n) - 2 - 5 * n for n in range(4)
+    ]
+    assert waited_s[0] == pytest.approx(1.12, abs=0.03)
+    assert waited_s[3] == pytest.approx(0.27, abs=0.03)
+
+
+def test_a_client_that_sends_silence_is_not_one_that_stops() -> None:
+    blocks: list[Block] = []
+    for n in range(3):  # as of turns: each is followed by a silence that is not sent
+        blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
+    heard = hear(blocks, 24_000, after_s=3.0, heed=Heed.VOICE)
+    waited_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 12) - 12
+    assert waited_s == pytest.approx(1.12, abs=0.03)
+
+
+@pytest.mark.parametrize("message_ms", [20, 100, 500, 3000])
+def test_behind_a_recording_that_was_sent_at_once_silence_begins_soon(message_ms: int) -> None:
+    pcm = voice(3.0, 24_000)
+    at_once = [Block(block.pcm, 0.0) for block in cut(pcm, 24_000, [message_ms])]
+    heard = hear(at_once, 24_000, after_s=2.0)
+    silent_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 0.02)
+    assert silent_s == pytest.approx(0.1, abs=0.03)
+
+
+def test_sound_in_one_burst_before_live_sound_does_not_make_it_a_recording() -> None:
+    pcm = voice(8.0, 24_000)
+    blocks = [Block(block.pcm, max(0.0, block.at_s - 3.0)) for block in cut(pcm, 24_000, [20])]
+    check_whole(hear(stalled(blocks, 2.0, 0.9), 24_000), pcm, 24_000)
+
+
+def test_a_position_is_dated_by_the_blocks_that_were_least_late() -> None:
+    pcm = voice(4.0, 24_000)
+    heard = hear(cut(pcm, 24_000, [500], [0.0, 0.2, 0.1]), 24_000)
+    end = Samples(heard.frames[-1][1].end)
+    behind = (len(heard.sound) - len(pcm) * MIC_RATE_HZ // 24_000) / MIC_RATE_HZ
+    assert heard.line.clock.to_loop_s(end) - behind == pytest.approx(BEGIN_S + 4.0, abs=0.005)
+
+
+def test_a_commit_in_a_stall_is_of_all_that_has_come() -> None:
+    line = ClientLine(24_000)
+    pcm = voice(2.0, 24_000)
+    frames = line.push(pcm[:24_000], 24_000, 101.0, Heed.ALL)
+    frames += line.push(pcm[24_000:36_000], 24_000, 102.2, Heed.ALL)  # 0.7 s later than it was captured
+    assert len(frames) == 50
+    frames += line.settle()
+    assert len(frames) == 75
+    assert line.received_ms == pytest.approx(1500, abs=1)
+    assert line.invented_frames == 0
+
+
+def test_a_client_whose_connection_is_lost_is_silent_at_once() -> None:
+    line = ClientLine(24_000)
+    line.push(voice(1.0, 24_000), 24_000, 101.0, Heed.ALL)
+    line.arrivals.gone = True
+    assert line.idle(101.15)
+    assert line.arrivals.patience_s < 0.2
+    line.push(voice(0.02, 24_000), 24_000, 103.0, Heed.ALL)
+    assert line.arrivals.patience_s > 1.0

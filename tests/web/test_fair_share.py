@@ -1,0 +1,85 @@
+"""Work on sound that is ahead of real time leaves the event loop to the other conversations."""
+
+import asyncio
+from contextlib import aclosing
+
+import numpy as np
+import pytest
+from virtual_time import run_virtual
+
+from audio.units import REPLY_RATE_HZ
+from web.client_microphone import OWN_FRAMES, ClientMicrophone
+from web.fair_share import PAUSE_PER_WORK, FairShare
+
+FRAME_TAKES_S = 0.002
+
+
+def test_one_conversation_alone_is_not_slowed_down() -> None:
+    async def main() -> None:
+        share, loop = FairShare(), asyncio.get_running_loop()
+        share.conversations = 1
+        began_s = loop.time()
+        for _ in range(100):
+            await share.pause(0.1)
+        assert loop.time() == began_s
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("clients", [1, 8])
+def test_however_many_are_ahead_they_take_a_quarter_of_the_time(clients: int) -> None:
+    async def main() -> None:
+        share, loop = FairShare(), asyncio.get_running_loop()
+        share.conversations = clients + 1
+        worked = dict.fromkeys(range(clients), 0)
+        began_s = loop.time()
+
+        async def ahead(client: int) -> None:
+            while loop.time() < began_s + 60:
+                worked[client] += 1
+                await share.pause(0.004)
+
+        async with asyncio.TaskGroup() as tasks:
+            for client in range(clients):
+                tasks.create_task(ahead(client))
+        assert sum(worked.values()) * 0.004 <= 60 / PAUSE_PER_WORK + 0.1
+        assert max(worked.values()) - min(worked.values()) <= 1
+
+    run_virtual(main())
+
+
+def heard_after(seconds: float, *, conversations: int, sent_s: float) -> int:
+    """How many frames of a recording, sent at once, a conversation has heard after so long: each takes 2 ms."""
+
+    async def main() -> int:
+        share = FairShare()
+        share.conversations = conversations
+        microphone = ClientMicrophone(REPLY_RATE_HZ, share)
+        heard = 0
+
+        async def listen() -> None:
+            nonlocal heard
+            async with aclosing(microphone.frames()) as frames:
+                async for _ in frames:
+                    heard += 1
+                    await asyncio.sleep(FRAME_TAKES_S)
+
+        async with asyncio.TaskGroup() as tasks:
+            listening = tasks.create_task(listen())
+            await microphone.deliver(np.full(round(REPLY_RATE_HZ * sent_s), 8000, np.int16), REPLY_RATE_HZ)
+            await asyncio.sleep(seconds)
+            listening.cancel()
+        return heard
+
+    return run_virtual(main())
+
+
+def test_a_burst_of_half_a_second_is_heard_at_once_beside_others() -> None:
+    assert heard_after(0.1, conversations=2, sent_s=0.5) >= OWN_FRAMES
+
+
+def test_a_recording_sent_at_once_leaves_time_to_others_and_is_heard_faster_than_it_speaks() -> None:
+    alone = heard_after(0.5, conversations=1, sent_s=8.0)
+    beside = heard_after(0.5, conversations=2, sent_s=8.0)
+    assert alone > 200
+    assert OWN_FRAMES + 1.25 * 25 <= beside < 0.6 * alone
