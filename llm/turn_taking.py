@@ -5,6 +5,7 @@ never came.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from llm.chat import Message
@@ -15,11 +16,30 @@ JOINT = "\n\n"
 OPENING = "…"
 """What the user is taken to have said before the assistant spoke first."""
 
+NO_OUTPUT = "(no output)"
+"""What a call gave that gave nothing: Bedrock refuses a blank text for good, and so do services that pass it on there."""
+
+
+def result_text(message: Message) -> str:
+    """What a tool's message says; never blank."""
+    return message.content if message.content.strip() else NO_OUTPUT
+
+
+def without_blanks(messages: Sequence[Message]) -> list[Message]:
+    """Messages in which something is said or called. A blank one tells a model nothing, and many services refuse it."""
+    said: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            said.append(replace(message, content=result_text(message)))
+        elif message.calls or message.content.strip():
+            said.append(message)
+    return said
+
 
 def joined(messages: Sequence[Message]) -> list[Message]:
-    """Consecutive messages of one role as one; what calls or answers a call stays by itself."""
+    """Consecutive messages of one role as one, without blank ones; what calls or answers a call stays by itself."""
     together: list[Message] = []
-    for (role, alone), group in groupby(messages, lambda message: (message.role, _stands_alone(message))):
+    for (role, alone), group in groupby(without_blanks(messages), lambda message: (message.role, _stands_alone(message))):
         same = list(group)
         together += same if alone else [Message(role, JOINT.join(message.content for message in same))]
     return together
@@ -31,6 +51,8 @@ def in_turns(messages: Sequence[Message]) -> list[Message]:
     first = next((at for at, message in enumerate(turns) if message.role != "system"), None)
     if first is not None and turns[first].role == "assistant":
         turns.insert(first, Message("user", OPENING))
+    elif first is None and any(message.role != "system" for message in messages):
+        turns.append(Message("user", OPENING))  # all that was said is blank
     return turns
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.chat import FunctionCall, Message
-from llm.turn_taking import in_turns
+from llm.turn_taking import NO_OUTPUT, in_turns
 
 SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
 RANG = Message("assistant", "Your timer is up.")
@@ -29,8 +29,15 @@ RESULT = Message("tool", "noon", call_id="c1")
         ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
         ([SYSTEM], [SYSTEM]),
         ([], []),
+        ([SYSTEM, ASKED, Message("assistant", " "), ASKED], [SYSTEM, Message("user", "Where?\n\nWhere?")]),
+        ([Message("system", "\n"), Message("user", ""), ANSWERED], [Message("user", "…"), ANSWERED]),
+        ([SYSTEM, Message("user", " ")], [SYSTEM, Message("user", "…")]),
+        ([ASKED, CALL, Message("tool", "", call_id="c1")], [ASKED, CALL, Message("tool", NO_OUTPUT, call_id="c1")]),
     ],
-    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only system", "nothing"],
+    ids=[
+        *("as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only system", "nothing"),
+        *("a blank answer", "blank system and question", "nothing but blanks", "a call that gave nothing"),
+    ],
 )
 def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
     if theirs is None:  # what calls or answers a call stays by itself
@@ -58,3 +65,19 @@ def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
     turns = in_turns(messages)
     assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)
     assert not turns or turns[0].role != "assistant"
+
+
+BLANKS = st.sampled_from(["", " ", "\n\t", "\N{NO-BREAK SPACE}", "Hi"])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(Message, st.sampled_from(["system", "user", "assistant"]), BLANKS),
+            st.builds(Message, st.just("tool"), BLANKS, call_id=st.just("c1")),
+        ),
+        max_size=6,
+    )
+)
+def test_no_message_is_blank(messages: list[Message]) -> None:
+    assert all(message.content.strip() for message in in_turns(messages))
