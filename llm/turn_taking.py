@@ -17,7 +17,7 @@ OPENING = "…"
 """What the user is taken to have said before the assistant spoke first."""
 
 NO_OUTPUT = "(no output)"
-"""What a call gave that gave nothing: Bedrock refuses a blank text for good, and so do services that pass it on there."""
+"""The result of a call that gave none. Bedrock refuses a blank text, in every later request of the conversation too."""
 
 
 def result_text(message: Message) -> str:
@@ -39,7 +39,8 @@ def without_blanks(messages: Sequence[Message]) -> list[Message]:
 def joined(messages: Sequence[Message]) -> list[Message]:
     """Consecutive messages of one role as one, without blank ones; what calls or answers a call stays by itself."""
     together: list[Message] = []
-    for (role, alone), group in groupby(without_blanks(messages), lambda message: (message.role, _stands_alone(message))):
+    said = without_blanks(messages)
+    for (role, alone), group in groupby(said, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
         together += same if alone else [Message(role, JOINT.join(message.content for message in same))]
     return together

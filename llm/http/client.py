@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from llm.environment import certificates_for, environment_of_client, is_outside
+from llm.environment import certificates_for, environment_of_client, proxy_for
 
 LIMITS = httpx.Limits()
 """httpx's own."""
@@ -19,12 +19,12 @@ def client_of(
     limits: httpx.Limits = LIMITS,
 ) -> httpx.AsyncClient:
     """It follows no redirects. Raises ValueError, naming the variable, for an environment that cannot be used."""
-    outside = is_outside(base)
-    with environment_of_client(endpoint, outside=outside):
+    with environment_of_client(endpoint):
         return httpx.AsyncClient(
             headers=headers,
             timeout=timeout,
             limits=limits,
             verify=certificates_for(base),
-            trust_env=outside,
+            proxy=proxy_for(base),
+            trust_env=False,
         )

@@ -46,7 +46,7 @@ def test_arguments_that_are_nested_too_deep_to_be_read_are_none() -> None:
     assert conversation_of(asked).turns[1].blocks == [Call("c", "weather", {})]
 
 
-@pytest.mark.parametrize("content", ["", " ", "\n\t", "\N{NO-BREAK SPACE}"], ids=["empty", "space", "lines", "no-break"])
+@pytest.mark.parametrize("content", ["", " ", "\n\t", "\N{NO-BREAK SPACE}"], ids=("none", "space", "lines", "nbsp"))
 def test_empty_tool_result_is_sent_as_some_text(content: str) -> None:
     call = FunctionCall("c", "lights_off", "{}")
     messages = [
