@@ -13,8 +13,18 @@ from assistant.latency import Share, Stage
 SCHEMA = 1
 
 Outcome = Literal[
-    "answered", "interrupted", "failed", "no words", "noise", "stuck", "requested", "cleared", "taken down", "called"
-]
+    "answered",
+    "interrupted",
+    "failed",
+    "no words",
+    "noise",
+    "stuck",
+    "requested",
+    "cleared",
+    "taken down",
+    "called",
+    "backchannel",
+]  # fmt: skip
 
 EventName = Literal[
     "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
