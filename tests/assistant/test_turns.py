@@ -1246,11 +1246,18 @@ def listens(scene: Scene, reply: ReplyId) -> tuple[Effect, ...]:
 def test_backchannel_that_cut_a_reply_is_no_turn_and_reply_goes_on() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
     effects = listens(scene, cut_by_voice(scene))
     assert not any(isinstance(effect, Prepare | Commit) for effect in effects)
     assert [effect.why for effect in effects if isinstance(effect, NothingSaid)] == ["backchannel"]
     scene.silence(1000)
     assert went_on(scene)
+
+
+def test_backchannel_right_behind_the_beginning_of_a_reply_is_a_turn() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    assert any(isinstance(effect, Prepare | Commit) for effect in listens(scene, cut_by_voice(scene)))
 
 
 def test_backchannel_that_cut_nothing_is_a_turn() -> None:
