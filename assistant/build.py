@@ -244,8 +244,6 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
     """
     if not settings.trace.otlp_url:
         return None
-    from llm.address import is_loopback
-
     try:
         from assistant.trace.span_export import SpanExport
     except ImportError as error:
@@ -255,9 +253,7 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
         for endpoint in settings.llm.endpoints
     }
     try:
-        # A proxy from the environment is for the world outside, never for a collector on this machine.
-        trust_env = not is_loopback(urlsplit(settings.trace.otlp_url).hostname or "")
-        return SpanExport(settings.trace.otlp_url, environ, endpoints, complain, trust_env=trust_env)
+        return SpanExport(settings.trace.otlp_url, environ, endpoints, complain)
     except ValueError as error:
         raise EngineLoadError(f"trace.otlp_url: {error}") from error
 

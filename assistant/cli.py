@@ -83,7 +83,9 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     wav: Annotated[
         Path | None,
         typer.Option(
-            parser=with_home, metavar="FILE", help="Your own recording: wav, flac or ogg, any rate, mono or stereo."
+            parser=with_home,
+            metavar="FILE",
+            help="Your own recording: wav, flac, ogg, mp3 or m4a, any rate, mono or stereo.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(parser=with_home, metavar="DIR", help="Where demo.wav and the trace go.")] = Path(

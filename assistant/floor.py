@@ -279,7 +279,7 @@ class FloorState:
         """The turn ends without an answer."""
         self.turn = None
         self.used(turn.speech_end)
-        if turn.cut is not None and turn.answered and why in {"no words", "noise", "overheard"}:
+        if turn.cut is not None and turn.answered and why in {"no words", "noise", "overheard", "backchannel"}:
             self.goes_on = turn.cut, Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
         return turn.nothing(at, why)
 
@@ -302,7 +302,7 @@ class FloorState:
         else:
             effect = Interrupt(reply.reply, went_on=challenge.early and not reply.forced)
             self.turn = turn = OpenTurn(self.next_turn(), challenge.segment, challenge.onset, at)
-            turn.cut = reply.reply
+            turn.cut, turn.early = reply.reply, challenge.early
         turn.surest = max(turn.surest, challenge.surest)
         turn.owed, self.answer_behind = turn.owed or self.answer_behind, False
         turn.answered = settings.answers or turn.owed

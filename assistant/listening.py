@@ -7,6 +7,7 @@ judge ─▶ how long it is waited for
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from assistant.attention import Attention
 from assistant.ears import Ears
@@ -28,7 +29,7 @@ from assistant.turn_events import (
     Transcribed,
     WordsWanted,
 )
-from assistant.turn_words import is_echo
+from assistant.turn_words import asks, is_backchannel, is_echo
 from assistant.warmth import Warmth
 from audio.clock import StreamClock
 from audio.frame import Frame
@@ -63,6 +64,7 @@ class Listening:
     onset: Samples = Samples(0)
     meant: bool = True
     _at: Samples = Samples(0)
+    _asks: bool = False  # the last reply, as far as it was heard
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
     _ears: Ears = field(init=False)
@@ -237,7 +239,9 @@ class Listening:
             self._addressed()
             if self._judge is not None:
                 self._judge.words(effect.segment, address.text, words.closure)
-        void = "" if address.kind == "meant" else address.kind
+        void: Literal["", "overheard", "called", "backchannel"] = "" if address.kind == "meant" else address.kind
+        if not void and not address.named and address.text and is_backchannel(address.text) and not self._asks:
+            void = "backchannel"
         # What was expected behind them has been judged, and is nothing to turn taking.
         return Transcribed(
             self._at, effect.reply, replace(words, text=address.text, closure=None, other_language=""), void
@@ -261,6 +265,7 @@ class Listening:
 
     def assistant_said(self, heard: str) -> None:
         """What of a reply was heard: a question expects an answer."""
+        self._asks = asks(heard)
         if self._judge is not None:
             self._judge.assistant_said(heard)
 

@@ -42,8 +42,10 @@ LATE_ATTEMPT_MS = 160.0
 SURELY_VOICE = 0.75
 """What the detector's probability of a voice reaches somewhere in whatever is said, and not in noise (docs/vad.md)."""
 
-Void = Literal["", "noise", "overheard", "called"]
+Void = Literal["", "noise", "overheard", "called", "backchannel"]
 """Why words are none to be answered; "" if they are."""
+
+_WITHOUT_TEXT = frozenset({"noise", "backchannel"})
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class OpenTurn:
         surest: How probably the detector heard a voice where it was surest of one.
         look: Wherever a silence has lasted long enough.
         cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
+        early: It cut a reply right behind its beginning: whoever speaks goes on with what they had said.
     """
 
     number: int
@@ -111,6 +114,7 @@ class OpenTurn:
     wait_ms: float | None = None
     owed: bool = False
     cut: ReplyId | None = None
+    early: bool = False
     answered: bool = True
     surest: float = 0.0
     look: LastLook = field(default_factory=LastLook)
@@ -210,7 +214,9 @@ class OpenTurn:
             return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
         words, text = event.words, event.words.text.strip()
         noise = doubted and words.rough and bool(text) and self.surest < SURELY_VOICE
-        void: Void = "noise" if noise else event.void
+        only_listens = self.cut is not None and self.answered and not (self.early or self.forced or self.owed)
+        said: Void = "" if event.void == "backchannel" and not only_listens else event.void
+        void: Void = "noise" if noise else said
         effects = self.transcribed(event.reply, text, rough=words.rough, unheard=False, void=void)
         attempt = self.attempt
         if not words.draft or effects is None or attempt is None or attempt.reply != event.reply:
@@ -226,7 +232,7 @@ class OpenTurn:
         attempt = self.attempt
         if attempt is None or attempt.reply != reply or attempt.ready:
             return None
-        if void == "noise":
+        if void in _WITHOUT_TEXT:
             text, rough = "", False
         attempt.text, attempt.added = " ".join((*self.earlier, text)).strip(), text
         attempt.rough, attempt.unheard, attempt.void = rough or self.earlier_rough, unheard, void
@@ -236,7 +242,7 @@ class OpenTurn:
         """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
-        if recheck.void == "noise" and attempt.void == "noise":
+        if recheck.void == attempt.void and recheck.void in _WITHOUT_TEXT:
             text = attempt.added
         same = plain_words(text) == plain_words(attempt.added)
         if attempt.draft and same and not unheard and recheck.void != "noise":

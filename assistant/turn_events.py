@@ -17,9 +17,10 @@ class ReplyId:
     attempt: int
 
 
-AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called"]
+AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called", "backchannel"]
 """Why a turn ends without an answer. noise: its words are a guess, and nothing in it was surely a voice; overheard: not
-meant for the assistant; called: the wake phrase alone."""
+meant for the assistant; called: the wake phrase alone; backchannel: it only shows that somebody listens to
+the reply that it cut."""
 
 Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
 """What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more, or its rest), or
@@ -70,13 +71,14 @@ class Transcribed:
     """The words an attempt asked for.
 
     Attributes:
-        void: Why they are none to be answered; "" if they are. Without a text in any case.
+        void: Why they are none to be answered; "" if they are. Without a text in any case, but for a backchannel: it is
+            only void where it cut a reply.
     """
 
     at: Samples
     reply: ReplyId
     words: Words
-    void: Literal["", "overheard", "called"] = ""
+    void: Literal["", "overheard", "called", "backchannel"] = ""
 
 
 @dataclass(frozen=True, slots=True)

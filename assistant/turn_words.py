@@ -1,14 +1,30 @@
 """What words are to turn taking: a listener's "mhm" or more, an echo, the same as others or not. Pure."""
 
-BACKCHANNELS = frozenset(
-    ["mhm", "mm", "mmm", "hm", "hmm", "uh", "huh", "uhhuh", "um", "ah", "oh", "yeah", "okay", "right"]
-)
-"""What people say to show that they listen: alone it does not take the floor so soon."""
+BACKCHANNELS_OF = {
+    "": "mhm mm mmm mmhm mmhmm hm hmm hmhm uh huh uhhuh um ah aha oh ok okay",
+    "en": "yeah yep yup right sure",
+    "de": "ja jaja jo genau klar stimmt achso",
+    "fr": "oui ouais d'accord voilà",
+    "es": "sí vale claro ajá ya",
+}
+"""By language ("": any): what people say to show that they listen. "no", "stop" and "wait" are none."""
+
+BACKCHANNELS = frozenset(word for words in BACKCHANNELS_OF.values() for word in words.split())
+"""Of all languages: a recognizer may hear one's in another's."""
+
+_SENTENCE_ENDS = ".!?…:"
 
 
 def is_backchannel(text: str) -> bool:
     """Whether it is nothing but what people say to show that they listen."""
-    return all(word.strip(".,!?") in BACKCHANNELS for word in text.lower().replace("-", "").split())
+    words = text.lower().replace("-", "").replace("’", "'").split()
+    return all(word.strip(".,!?…;:¡¿") in BACKCHANNELS for word in words)
+
+
+def asks(heard: str) -> bool:
+    """Whether the last sentence that was heard to its end is a question: "yeah" is an answer to it."""
+    ends = [mark for mark in heard if mark in _SENTENCE_ENDS]
+    return bool(ends) and ends[-1] == "?"
 
 
 def is_echo(text: str, said: str) -> bool:

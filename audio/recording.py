@@ -1,9 +1,10 @@
-"""Reading recordings: any rate, any channels, any format that libsndfile knows."""
+"""Reading recordings: any rate, any channels, wav, flac, ogg, mp3, m4a and what else libsndfile or FFmpeg decodes."""
 
 import io
 import logging
+import shlex
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -36,6 +37,7 @@ class Recording:
         samples: Samples per channel that can really be read; never 0.
         duration_s: The same in seconds.
         warning: One sentence for the user where the file is cut off or was never finished, else None.
+        compressed: FFmpeg decodes it, else libsndfile.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class Recording:
     samples: int
     duration_s: float
     warning: str | None
+    compressed: bool = False
 
     def blocks(self, n: int) -> Generator[npt.NDArray[np.int16]]:
         """The sound in blocks of n samples, int16 of shape (n, channels); the last may be shorter.
@@ -51,19 +54,36 @@ class Recording:
         Read as it is asked for: at most one block is in memory. Floats are clipped; those that are no numbers
         become silence and are logged. Raises AudioFileError where the file is damaged or has changed.
         """
-        left = self.samples
         cleaned = False
-        with _opened(self.path) as file:
-            while left > 0:
-                sound = self._read(file, min(n, left))
+        with closing(self._decoded(n)) as decoded:
+            for sound in decoded:
                 finite = np.isfinite(sound)
                 if not finite.all():
                     sound[~finite] = 0.0
                     if not cleaned:
                         log.warning("%s has samples that are no numbers; they are played as silence", self.path)
                         cleaned = True
-                left -= len(sound)
                 yield to_pcm(sound)
+
+    def _decoded(self, n: int) -> Generator[npt.NDArray[np.float32]]:
+        if not self.compressed:
+            with _opened(self.path) as file:
+                for at in range(0, self.samples, n):
+                    yield self._read(file, min(n, self.samples - at))
+            return
+        from audio.compressed import NotDecodedError, sound_of  # noqa: PLC0415 - on use: some 100 ms
+
+        read = 0
+        try:
+            for sound in sound_of(self.path, n):
+                read += len(sound)
+                if read > self.samples:
+                    raise _damaged(self.path)
+                yield sound
+        except (NotDecodedError, OSError) as error:
+            raise _damaged(self.path) from error
+        if read < self.samples:
+            raise _damaged(self.path)
 
     def _read(self, file: soundfile.SoundFile, n: int) -> npt.NDArray[np.float32]:
         try:
@@ -86,21 +106,16 @@ def open_recording(path: str | PathLike[str]) -> Recording:
     """
     path = Path(path)
     _check_bytes(path)
+    if _is_for_ffmpeg(path):
+        return _open_compressed(path)
     with _opened(path) as file:
         rate_hz, channels, declared = file.samplerate, file.channels, file.frames
-        if not _LEAST_HZ <= rate_hz <= _MOST_HZ:
-            raise AudioFileError(
-                f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
-                f"({_LEAST_HZ} to {_MOST_HZ}); record or convert it again."
-            )
+        _check_rate(path, rate_hz)
         samples = declared if _ends_where_it_says(file) else _count(path)
-    if samples == 0:
-        raise AudioFileError(f"{path} holds no samples, only a header; record it again.")
+    _check_samples(path, samples)
     warning = None
     if samples < declared:
-        warning = (
-            f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
-        )
+        warning = _cut_off(path, samples, rate_hz)
     elif _unfinished_at(path) is not None:
         warning = (
             f"{path} was never finished, its header has no length: all {samples / rate_hz:.1f} s to its end are read; "
@@ -109,6 +124,53 @@ def open_recording(path: str | PathLike[str]) -> Recording:
     elif _is_cut_off(path):
         warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if the rest matters."
     return Recording(path, rate_hz, channels, samples, samples / rate_hz, warning)
+
+
+def _is_for_ffmpeg(path: Path) -> bool:
+    """libsndfile cannot open it, or prints to the terminal while it decodes it, as its decoder of mp3 does."""
+    with path.open("rb") as file:
+        head = file.read(3)
+    if head == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):  # a tag, or the first frame
+        return True
+    try:
+        with _opened(path) as opened:
+            return str(opened.subtype).startswith("MPEG")
+    except AudioFileError:
+        return True
+
+
+def _open_compressed(path: Path) -> Recording:
+    from audio.compressed import NotDecodedError, look  # noqa: PLC0415 - on use, as above
+
+    try:
+        found = look(path)
+    except (NotDecodedError, OSError) as error:
+        raise AudioFileError(
+            f"{path} is not a recording that can be read (wav, flac, ogg, mp3, m4a, webm); convert it, for example "
+            f"with `ffmpeg -i {shlex.quote(str(path))} speech.wav`."
+        ) from error
+    _check_rate(path, found.rate_hz)
+    _check_samples(path, found.samples)
+    warning = _cut_off(path, found.samples, found.rate_hz) if found.cut_off else None
+    duration_s = found.samples / found.rate_hz
+    return Recording(path, found.rate_hz, found.channels, found.samples, duration_s, warning, compressed=True)
+
+
+def _check_rate(path: Path, rate_hz: int) -> None:
+    if not _LEAST_HZ <= rate_hz <= _MOST_HZ:
+        raise AudioFileError(
+            f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
+            f"({_LEAST_HZ} to {_MOST_HZ}); record or convert it again."
+        )
+
+
+def _check_samples(path: Path, samples: int) -> None:
+    if samples == 0:
+        raise AudioFileError(f"{path} holds no samples, only a header; record it again.")
+
+
+def _cut_off(path: Path, samples: int, rate_hz: int) -> str:
+    return f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
 
 
 def _check_bytes(path: Path) -> None:
@@ -160,10 +222,7 @@ def _sound_file(path: Path, source: Path | _Unfinished) -> soundfile.SoundFile:
         return soundfile.SoundFile(source)
     except (soundfile.LibsndfileError, TypeError) as error:
         # TypeError: soundfile takes *.raw for headerless sound and asks for its rate.
-        raise AudioFileError(
-            f"{path} is not a recording that can be read (wav, flac, ogg); convert it, for example with "
-            f"`ffmpeg -i {path.name} speech.wav`."
-        ) from error
+        raise _damaged(path) from error
 
 
 def _damaged(path: Path) -> AudioFileError:

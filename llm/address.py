@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import httpx
 
+from llm.no_proxy import address_of
+
 _OURS = frozenset(
     {
         *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
@@ -39,13 +41,12 @@ def route_url(base: httpx.URL, route: str) -> httpx.URL:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the service is on this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
+    """Whether the service is on this machine. 0.0.0.0 and :: are: who asks there is answered by this machine itself."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
         return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = address_of(host)
+    return address is not None and (address.is_loopback or address.is_unspecified)
 
 
 _PRIVATE_ENDINGS = (".localhost", ".local", ".lan", ".internal", ".home.arpa")

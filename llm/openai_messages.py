@@ -24,7 +24,7 @@ def message_json(message: Message, endpoint: str = "") -> JsonObject:
     if message.calls:
         return {
             "role": message.role,
-            "content": message.content or None,
+            "content": message.content if message.content.strip() else None,
             "tool_calls": [_call_json(call, endpoint) for call in message.calls],
         }
     return {"role": message.role, "content": message.content}

@@ -5,6 +5,7 @@ never came), or ask the assistant to speak without the user having said anything
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from llm.chat import Message
@@ -15,11 +16,31 @@ JOINT = "\n\n"
 OPENING = "…"
 """What the user is taken to have said before the assistant spoke first, or speaks again without being asked."""
 
+NO_OUTPUT = "(no output)"
+"""The result of a call that gave none. Bedrock refuses a blank text, in every later request of the conversation too."""
+
+
+def result_text(message: Message) -> str:
+    """What a tool's message says; never blank."""
+    return message.content if message.content.strip() else NO_OUTPUT
+
+
+def without_blanks(messages: Sequence[Message]) -> list[Message]:
+    """Messages in which something is said or called. A blank one tells a model nothing, and many services refuse it."""
+    said: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            said.append(replace(message, content=result_text(message)))
+        elif message.calls or message.content.strip():
+            said.append(message)
+    return said
+
 
 def joined(messages: Sequence[Message]) -> list[Message]:
-    """Consecutive messages of one role as one; what calls or answers a call stays by itself."""
+    """Consecutive messages of one role as one, without blank ones; what calls or answers a call stays by itself."""
     together: list[Message] = []
-    for (role, alone), group in groupby(messages, lambda message: (message.role, _stands_alone(message))):
+    said = without_blanks(messages)
+    for (role, alone), group in groupby(said, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
         together += same if alone else [Message(role, JOINT.join(message.content for message in same))]
     return together

@@ -11,7 +11,8 @@ import os
 import queue
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +20,7 @@ from typing import BinaryIO
 import httpx
 
 from assistant.models.catalogue import HubFile, Model
-from llm.environment import environment_of_client
+from llm.environment import environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
 FIRST_ANSWER_S = 2.5
@@ -74,18 +75,46 @@ class Offer:
 
 
 def hub_client() -> httpx.Client:
-    """A client for one pull; the caller closes it. Raises HubError for a proxy or certificates that cannot be used."""
+    """A client for one pull; the caller closes it. Raises HubError for certificates that cannot be used.
+
+    So do its requests, for a proxy that cannot be used.
+    """
     timeout = httpx.Timeout(READ_TIMEOUT_S, connect=FIRST_ANSWER_S)
     # Compressed, neither sizes nor ranges would be those of the file.
+    headers = {"user-agent": "repartee", **PLAIN}
+    hooks = {"response": [refuse_compressed]}
+    with _environment():
+        return httpx.Client(timeout=timeout, headers=headers, transport=_ByProxy(), event_hooks=hooks)
+
+
+@contextmanager
+def _environment() -> Generator[None]:
     try:
         with environment_of_client():
-            return httpx.Client(
-                timeout=timeout,
-                headers={"user-agent": "repartee", **PLAIN},
-                event_hooks={"response": [refuse_compressed]},
-            )
+            yield
     except ValueError as error:
         raise HubError(str(error), "then pull it again") from error
+
+
+class _ByProxy(httpx.BaseTransport):
+    """Sends each request through the proxy that the environment names for its address: a hub redirects elsewhere."""
+
+    def __init__(self) -> None:
+        self._trusted = httpx.create_ssl_context()
+        self._transports: dict[str | None, httpx.HTTPTransport] = {}
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send it. Raises HubError for a proxy that cannot be used."""
+        with _environment():
+            proxy = proxy_for(request.url)
+            if proxy not in self._transports:
+                self._transports[proxy] = httpx.HTTPTransport(verify=self._trusted, proxy=proxy)
+        return self._transports[proxy].handle_request(request)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for transport in self._transports.values():
+            transport.close()
 
 
 def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:

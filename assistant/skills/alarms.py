@@ -29,6 +29,7 @@ class _Clock:
         day: Days from today; None if nobody said.
         half_of_day: Whether the half is said of the day: "tomorrow night" goes on behind midnight, while "tomorrow at
             two at night" is still tomorrow.
+        of_24: The hour is one of 24, as a leading zero says: "06:30", "0630".
     """
 
     hour: int
@@ -36,6 +37,7 @@ class _Clock:
     half: str | None
     day: int | None
     half_of_day: bool
+    of_24: bool = False
 
     def hours(self, *, waking: bool) -> tuple[int, ...]:
         """The hours of the day that may be meant, the likeliest day's first."""
@@ -44,7 +46,7 @@ class _Clock:
             return (twelve + 12 if twelve >= _BEGINS[self.half] else twelve,)
         if self.half is not None and 1 <= self.hour <= 12:
             return (twelve + 12 * (self.half == "pm"),)
-        if self.hour > 12 or self.hour == 0 or self.half is not None:
+        if self.of_24 or self.hour > 12 or self.hour == 0 or self.half is not None:
             return (self.hour,)
         if waking and twelve:
             return (twelve,)
@@ -155,23 +157,24 @@ def _clock(found: Found) -> _Clock | None:
     if "named_hour" in values:
         named = int(values["named_hour"])
         return _Clock(named, 0, "pm" if named else half, days, of_day)
-    hour, minute = numbers["h"], numbers.get("m", Fraction(0))
+    hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
+    of_24 = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
         minute = Fraction(values["fraction"])
     elif "from_hour" in values:  # "halb drei", "zehn vor halb drei", "las tres menos cuarto"
         beside = {"to": -minute, "past": minute}[values["side"]] if "side" in values else Fraction(0)
         total = 60 * hour + int(values["from_hour"]) + beside
         hour, minute = _wrapped(total // 60, hour), total % 60
-    elif "m" not in numbers and (written := _WITH_POINT.fullmatch(found.said["h"])):  # "6.30 pm"
+    elif "m" not in numbers and (written := _WITH_POINT.fullmatch(said)):  # "6.30 pm"
         hour, minute = Fraction(written[1]), Fraction(written[2])
-    elif "m" not in numbers and hour >= 100:  # as some recognizers write half past seven: "730"
+    elif "m" not in numbers and (hour >= 100 or (of_24 and len(said) > 2)):  # as some write half past seven: "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):
         return None
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return _Clock(whole_hour, whole_minute, half, days, of_day)
+    return _Clock(whole_hour, whole_minute, half, days, of_day, of_24)
 
 
 def _wrapped(hour: int, asked: Fraction) -> Fraction:

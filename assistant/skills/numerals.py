@@ -8,6 +8,9 @@ from typing import Protocol
 # Longer numbers are slips of the recognizer; the bound also keeps the cost of a hostile text small.
 MAX_DIGITS = 18
 
+FRACTION_SLASH = "⁄"
+"""U+2044, between the two whole numbers of a fraction."""
+
 
 class Numerals(Protocol):
     """Reads the numbers of one language."""
@@ -65,6 +68,9 @@ def written_number(word: str, thousands: str, decimal: str) -> Fraction | None:
     for mark in thousands:
         plain = plain.replace(mark, "")
     plain = plain.replace(decimal, ".", 1)
+    above, slash, below = plain.partition(FRACTION_SLASH)
+    if slash and above.isdecimal() and below.isdecimal() and len(plain) <= MAX_DIGITS and int(below):
+        return Fraction(int(above), int(below))
     if not plain.replace(".", "", 1).isdecimal() or len(plain) > MAX_DIGITS:
         return None
     return Fraction(plain)

@@ -7,6 +7,13 @@ from hassil.intents import Intents, TextSlotList
 from hassil.recognize import RecognizeResult, recognize_all
 from hassil.util import merge_dict
 
+from assistant.skills.duration_words import (
+    duration_words_of,
+    says_hours_of_day,
+    with_durations,
+    with_hours_of_day,
+    with_signs_kept,
+)
 from assistant.skills.language import Language, read_yaml
 from assistant.skills.numerals import Numbered, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
@@ -19,6 +26,8 @@ TEMPLATES = (
 # ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
 _MOST_NAME_WORDS = 3
+# Of intents: what is about lengths of time and hours of day.
+_TIMED = ("timer_", "alarm_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +70,11 @@ class Sentences:
 
     def __init__(self, language: Language) -> None:
         self.intents = load_intents(language)
+        of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
+        self._timed = replace(self.intents, intents=of_times)
         self.wording = wording_of(read_yaml(language.code, "wording"))
         self._numerals = language.numerals
+        self._duration_words = duration_words_of(read_yaml(language.code, "durations"))
         self._as_heard = replace(self.wording, contractions={})
 
     def zone_names(self) -> set[str]:
@@ -72,21 +84,39 @@ class Sentences:
         return {str(place.value_out) for place in places.values}
 
     def find(self, text: str) -> Found | None:
-        """The template that matches all of `text`, as it is or without the politeness around it."""
+        """The template that matches all of `text`, as it is or without the politeness around it.
+
+        What none matches is tried again with its lengths of time and hours of day in the form that templates know.
+        """
         words = plain_words(text, self.wording)
+        # "0700 hours" is no length of time, though a template takes it for one.
+        if says_hours_of_day(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
+            return found
         bare = without_frame(words, self.wording)
-        return self._match(words) or (self._match(bare) if bare != words else None)
+        found = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
+        return found or self._match_timed(text, words)
+
+    def _match_timed(self, text: str, words: tuple[str, ...]) -> Found | None:
+        timed = plain_words(with_signs_kept(text.lower()), self.wording)
+        tried = {words}
+        for in_form in (with_hours_of_day, with_durations):
+            other = in_form(timed, self._duration_words, self._numerals)
+            if other not in tried:
+                tried.add(other)
+                if (found := self._match(without_frame(other, self.wording), self._timed)) is not None:
+                    return found
+        return None
 
     def heard(self, text: str) -> tuple[str, ...]:
         """The words of `text` as they were heard, without the politeness around them."""
         return without_frame(plain_words(text, self._as_heard), self._as_heard)
 
-    def _match(self, words: tuple[str, ...]) -> Found | None:
+    def _match(self, words: tuple[str, ...], intents: Intents) -> Found | None:
         numbered = find_numbers(words, self._numerals)
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
         text = " ".join(numbered.words)
-        for result in recognize_all(text, self.intents):
+        for result in recognize_all(text, intents):
             if _at_word_borders(result, text) and _well_named(result, self.wording):
                 return _found(result, numbered)
         return None

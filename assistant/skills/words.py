@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assistant.skills.numerals import FRACTION_SLASH
+
 # Four large numbers in words and their operators fit; longer text is no command and would only cost time.
 _MAX_CHARS = 400
 # "24/7", "1-800-555": whole numbers with nothing but these marks between them.
@@ -66,7 +68,7 @@ def wording_of(data: Mapping[str, Any]) -> Wording:
         tuple((str(long), str(short)) for long, short in data["shortened"].items()),
         frozenset(data["not_in_names"].split()),
         tuple(data["warm_up"]),
-        re.compile(rf"{number}|[^\W\d_]+(?:'[^\W\d_]+)*|\S"),
+        re.compile(rf"\d+{FRACTION_SLASH}\d+|{number}|[^\W\d_]+(?:'[^\W\d_]+)*|\S"),
     )
 
 

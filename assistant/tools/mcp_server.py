@@ -25,7 +25,7 @@ from assistant.tools.mcp_limits import MOST_BYTES, TOO_LARGE, LimitedBody, Limit
 from assistant.tools.mcp_stdio import running
 from assistant.tools.names import named
 from llm.chat import Function
-from llm.environment import CHECK_PROXY, environment_of_client, goes_through_proxy, is_outside
+from llm.environment import CHECK_PROXY, environment_of_client, goes_through_proxy, proxy_for
 from llm.errors import causes_of
 from llm.http.encoding import PLAIN, coding_of
 
@@ -151,15 +151,15 @@ class McpServer:
             # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
             hooks = {"response": [self._note]}
-            outside = is_outside(section.url)
             try:
-                with environment_of_client(outside=outside):
+                with environment_of_client():
                     http = httpx2.AsyncClient(
                         headers=headers,
                         timeout=timeout,
                         event_hooks=hooks,
                         verify=httpx2.create_ssl_context() if section.url.startswith("https:") else True,
-                        trust_env=outside,
+                        proxy=proxy_for(section.url),
+                        trust_env=False,
                     )
             except ValueError as error:
                 self._refusal = str(error)

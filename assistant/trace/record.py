@@ -16,8 +16,18 @@ FAILED = frozenset(("failed", "stuck"))
 """Outcomes of turns that got no answer."""
 
 Outcome = Literal[
-    "answered", "interrupted", "failed", "no words", "noise", "stuck", "requested", "cleared", "taken down", "called"
-]
+    "answered",
+    "interrupted",
+    "failed",
+    "no words",
+    "noise",
+    "stuck",
+    "requested",
+    "cleared",
+    "taken down",
+    "called",
+    "backchannel",
+]  # fmt: skip
 
 EventName = Literal[
     "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",

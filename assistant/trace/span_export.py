@@ -15,7 +15,7 @@ import httpx
 from assistant.trace.otlp_encoding import Source, headers_of, rejected, request_bytes
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import Asked, spans_of
-from llm.environment import certificates_for, environment_of_client
+from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
 from llm.name_lookup import use_name_lookup
 
@@ -81,7 +81,6 @@ class SpanExport:
         endpoints: Mapping[str, Asked],
         complain: Callable[[str], None],
         *,
-        trust_env: bool = False,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """An export to the collector at `url`, with or without its route.
@@ -92,7 +91,6 @@ class SpanExport:
             endpoints: What is known of the language models, by name.
             complain: Hears one sentence when the collector cannot be reached or refuses, and no second one before it
                 has taken something again.
-            trust_env: Go through a proxy that the environment names.
             transport: In place of a network.
 
         Raises:
@@ -103,14 +101,15 @@ class SpanExport:
         self._source = Source.of(version("repartee"), environ)
         self._endpoints = endpoints
         self._complain = complain
-        with environment_of_client(outside=trust_env):
+        with environment_of_client():
             self._client = httpx.AsyncClient(
                 headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
                 event_hooks={"response": [refuse_compressed_async]},
                 timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
                 transport=transport,
                 verify=certificates_for(self._collector.url),
-                trust_env=trust_env,
+                proxy=None if transport is not None else proxy_for(self._collector.url),
+                trust_env=False,
             )
         self.dropped = 0
         self._complained = False

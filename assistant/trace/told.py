@@ -302,10 +302,10 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return Judged(at, SegmentId(int(segment)), Estimate(*found, sources.replace("-", ""), share))
         case "words", [turn, attempt, segment, rough, said, *draft] if draft in ([], ["draft"]):
             return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said, draft))
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called") as void, *draft] if draft in (
-            [],
-            ["draft"],
-        ):
+        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void]:
+            return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said, []), void)
+        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void, "draft"]:
+            draft = ["draft"]
             return Transcribed(at, _reply(turn, attempt), _words(segment, at, rough, said, draft), void)
         case "lost", [turn, attempt, segment]:
             return NotTranscribed(at, _reply(turn, attempt), SegmentId(int(segment)))

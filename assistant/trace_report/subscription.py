@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from assistant.trace_report.reading import Record, TraceError, record_of
-from llm.environment import certificates_for, environment_of_client, is_outside
+from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
 PATH = "/traces"
@@ -81,15 +81,15 @@ def subscribe(
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S
     try:
-        outside = is_outside(url)
-        with environment_of_client(outside=outside):
+        with environment_of_client():
             opened = httpx.Client(
                 headers=headers,
                 timeout=timeout,
                 transport=transport,
                 event_hooks={"response": [refuse_compressed]},
                 verify=certificates_for(url),
-                trust_env=outside,
+                proxy=None if transport is not None else proxy_for(url),
+                trust_env=False,
             )
     except ValueError as error:
         raise TraceError(f"{error}.") from None

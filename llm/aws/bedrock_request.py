@@ -79,7 +79,7 @@ def _offered(conversation: Conversation, options: ChatOptions) -> list[Function]
 
 
 def _converse_tool(function: Function) -> JsonObject:
-    described = {"description": function.description} if function.description else {}
+    described = {"description": function.description} if function.description.strip() else {}
     schema: JsonObject = {"json": json.loads(function.parameters)}
     return {"toolSpec": {"name": function.name, **described, "inputSchema": schema}}
 
@@ -130,7 +130,7 @@ def _anthropic_block(block: Block) -> JsonObject:
 
 
 def _anthropic_tool(function: Function) -> JsonObject:
-    described = {"description": function.description} if function.description else {}
+    described = {"description": function.description} if function.description.strip() else {}
     return {"name": function.name, **described, "input_schema": json.loads(function.parameters)}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llm.chat import FunctionCall, Message
-from llm.turn_taking import OPENING
+from llm.turn_taking import OPENING, result_text
 
 _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
 
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gave."""
+    """What a call gave; never blank."""
 
     call_id: str
     text: str
@@ -75,7 +75,7 @@ class Conversation:
 def conversation_of(messages: Sequence[Message]) -> Conversation:
     """Sort `messages`. A call without a result, and a result without a call, are left out."""
     begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
-    results = {message.call_id: message.content for message in messages if message.role == "tool"}
+    results = {message.call_id: result_text(message) for message in messages if message.role == "tool"}
     turns = [Turn("user")]
     for message in messages[begin:]:
         match message.role:

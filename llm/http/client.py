@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from llm.environment import certificates_for, environment_of_client, is_outside
+from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, refuse_compressed_async
 
 LIMITS = httpx.Limits()
@@ -23,13 +23,13 @@ def client_of(
 
     Raises ValueError, naming the variable, for an environment that cannot be used.
     """
-    outside = is_outside(base)
-    with environment_of_client(endpoint, outside=outside):
+    with environment_of_client(endpoint):
         return httpx.AsyncClient(
             headers={**{name.lower(): value for name, value in headers.items()}, **PLAIN},
             timeout=timeout,
             limits=limits,
             event_hooks={"response": [refuse_compressed_async]},
             verify=certificates_for(base),
-            trust_env=outside,
+            proxy=proxy_for(base),
+            trust_env=False,
         )

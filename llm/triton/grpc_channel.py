@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import httpx
 
-from llm.address import is_loopback, own_headers
+from llm.address import own_headers
 from llm.chat import Queued, Sent
+from llm.environment import is_direct
 from llm.errors import LlmError
 from llm.extra import installing
 from llm.http.progress import Handshakes
@@ -229,8 +230,7 @@ def _credentials(endpoint: str, ca_file: Path | None) -> grpc.ChannelCredentials
 
 
 def _options(target: str, connect_timeout_s: float, keepalive_s: float | None) -> list[tuple[str, int]]:
-    # A proxy from the environment is for the world outside, never for a server on this machine.
-    proxied = not is_loopback(target.rpartition(":")[0].strip("[]"))
+    proxied = not is_direct(f"grpc://{target}")
     return [
         ("grpc.use_local_subchannel_pool", 1),  # else a new channel shares the old one's wait for its retry
         ("grpc.enable_http_proxy", int(proxied)),

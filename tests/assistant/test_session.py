@@ -364,6 +364,39 @@ def test_a_reply_that_a_cough_cut_goes_on_with_the_sentence_that_was_cut() -> No
     ]
 
 
+SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."
+
+
+@pytest.mark.parametrize("said", ["Yeah.", "Right.", "Mm hmm.", "Uh-huh.", "Okay.", "Genau.", "D'accord.", "Vale."])
+def test_reply_goes_on_after_a_backchannel(said: str) -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
+    performance = rehearsal.perform()
+    first, aside, rest = performance.records
+    assert (first.outcome, aside.outcome, rest.outcome) == ("interrupted", "backchannel", "answered")
+    assert rest.no_latency_reason == "resumed"
+    assert spoken_text(performance) == ["It is ten o'clock. And this", "And this goes on for quite a while longer."]
+    assert len(rehearsal.model.asked) == 1
+    assert all(said not in getattr(item, "text", "") for item in performance.conversation.items)
+
+
+@pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
+def test_words_that_are_more_than_a_backchannel_are_answered(said: str) -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
+    performance = rehearsal.perform()
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 2
+
+
+@pytest.mark.parametrize("begins", [3400, 8000])
+def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
+    text = "Shall I go on? And this goes on for quite a while longer." if begins < 4000 else "Ten. Shall I go on?"
+    says = [TIME, Says(begins, begins + 500, "Yeah.")]
+    rehearsal = Rehearsal(says, length_ms=14_000, replies=(text, "Fine."))
+    performance = rehearsal.perform()
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 2
+
+
 def test_the_last_reply_is_said_again_though_the_one_before_ended_alike() -> None:
     says = [TIME, Says(6000, 6600, "is it late")]
     rehearsal = Rehearsal(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))

@@ -1239,6 +1239,33 @@ def test_a_reply_that_was_cut_by_a_cough_goes_on() -> None:
     assert scene.silence(600)[-1] == GoOn(answer)
 
 
+def listens(scene: Scene, reply: ReplyId) -> tuple[Effect, ...]:
+    return scene.tell(Transcribed(at(scene.now_ms), reply, words("yeah"), "backchannel"))
+
+
+def test_backchannel_that_cut_a_reply_is_no_turn_and_reply_goes_on() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    scene.silence(1000)
+    effects = listens(scene, cut_by_voice(scene))
+    assert not any(isinstance(effect, Prepare | Commit) for effect in effects)
+    assert [effect.why for effect in effects if isinstance(effect, NothingSaid)] == ["backchannel"]
+    scene.silence(1000)
+    assert went_on(scene)
+
+
+def test_backchannel_right_behind_the_beginning_of_a_reply_is_a_turn() -> None:
+    scene = Scene()
+    scene.replying(words_heard=3, audible=True)
+    assert any(isinstance(effect, Prepare | Commit) for effect in listens(scene, cut_by_voice(scene)))
+
+
+def test_backchannel_that_cut_nothing_is_a_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert any(isinstance(effect, Commit) and effect.text == "yeah" for effect in listens(scene, cut_by_voice(scene)))
+
+
 def test_who_hums_and_then_goes_on_is_heard_out() -> None:
     scene = Scene()
     scene.replying(words_heard=3, audible=True)

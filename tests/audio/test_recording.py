@@ -1,10 +1,12 @@
 """Recordings good and bad: each bad one gets a sentence, none a traceback."""
 
 import logging
+import shlex
 import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
+import av
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -295,3 +297,111 @@ def test_whatever_is_broken_ends_in_sound_or_a_sentence(
         assert 0 < recording.samples < 10_000_000
         blocks = recording.blocks(1000)
         assert sum(len(block) for block in blocks) == recording.samples
+
+
+# ---- compressed recordings, as telephones and browsers make them ----
+
+
+def encoded(path: Path, codec: str, seconds: float = 1.0, rate_hz: int = 48_000, channels: int = 1) -> Path:
+    """A tone in a file whose kind its name says."""
+    layout = "mono" if channels == 1 else "stereo"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=rate_hz, layout=layout)
+        assert isinstance(stream, av.AudioStream)
+        sound = (tone(rate_hz, seconds, channels) * 32_767).astype(np.int16).reshape(1, -1)
+        frame = av.AudioFrame.from_ndarray(sound, format="s16", layout=layout)
+        frame.sample_rate = rate_hz
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+COMPRESSED = [
+    ("a.mp3", "libmp3lame"),
+    ("a.m4a", "aac"),
+    ("a.mp4", "aac"),
+    ("a.webm", "libopus"),
+    ("a.mov", "pcm_s16le"),
+]
+
+
+@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_compressed_recording_is_read(tmp_path: Path, name: str, codec: str, channels: int) -> None:
+    recording = open_recording(encoded(tmp_path / name, codec, channels=channels))
+    assert (recording.rate_hz, recording.channels, recording.warning) == (48_000, channels, None)
+    assert recording.duration_s == pytest.approx(1.0, abs=0.06)  # encoders pad
+    out = whole(recording, 960)
+    assert out.shape == (recording.samples, channels)
+    loudness = np.sqrt(np.mean((out[4800:43_200] / 32_768) ** 2))
+    assert loudness == pytest.approx(np.sqrt(np.mean(tone(48_000, 1.0, channels)[4800:43_200] ** 2)), rel=0.1)
+
+
+def test_decoder_of_mp3_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.mp3"
+    for damage in (b"", bytes(range(256)) * 8):
+        soundfile.write(path, tone(16_000, 3.0), 16_000)  # libsndfile's own decoder complains of what its encoder makes
+        content = bytearray(path.read_bytes())
+        content[5000 : 5000 + len(damage)] = damage
+        path.write_bytes(content)
+        assert len(whole(open_recording(path)))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_compressed_recording_that_is_cut_off_is_read_with_a_warning(tmp_path: Path) -> None:
+    path = encoded(tmp_path / "a.mp3", "libmp3lame", seconds=4.0)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    recording = open_recording(path)
+    assert recording.duration_s == pytest.approx(2.0, abs=0.3)
+    assert recording.warning == f"{path} is cut off: {recording.duration_s:.1f} s can be read; " + (
+        "fetch or record it again if the rest matters."
+    )
+    assert len(whole(recording)) == recording.samples
+
+
+@pytest.mark.parametrize("name", ["q.m4a", "a b.m4a", "it's.webm"])
+def test_refusal_names_path_as_given_and_command_to_convert_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / name).write_bytes(b"no sound at all" * 100)
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "dir" / name, Path("dir", name)):
+        assert f"`ffmpeg -i {shlex.quote(str(path))} speech.wav`" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n",
+        b"ffconcat version 1.0\nfile /etc/passwd\n",
+        b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nm=audio 9 RTP/AVP 0\n",
+    ],
+    ids=["playlist", "concatenation", "session"],
+)
+def test_file_that_names_other_files_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.m3u8"
+    path.write_bytes(content)
+    assert "not a recording" in refused(path)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    kind=st.sampled_from(COMPRESSED),
+    changes=st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 255)), max_size=6),
+    length=st.integers(1, 9000),
+)
+def test_whatever_is_broken_in_a_compressed_one_ends_in_sound_or_a_sentence(
+    tmp_path: Path, kind: tuple[str, str], changes: list[tuple[int, int]], length: int
+) -> None:
+    path = tmp_path / f"whole_{kind[0]}"
+    if not path.exists():
+        encoded(path, kind[1], seconds=0.3)
+    content = bytearray(path.read_bytes())
+    for at, byte in changes:
+        content[at % len(content)] = byte
+    broken = tmp_path / f"broken_{kind[0]}"
+    broken.write_bytes(content[:length])
+    with suppress(AudioFileError):  # anything else fails
+        recording = open_recording(broken)
+        assert sum(len(block) for block in recording.blocks(1000)) == recording.samples

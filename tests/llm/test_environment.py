@@ -1,8 +1,20 @@
-"""A proxy or certificates that the environment names, and that cannot be used."""
+"""A proxy or certificates that the environment names: which addresses they are for, and what cannot be used."""
 
+import logging
+
+import httpx
 import pytest
 
-from llm.environment import environment_of_client
+from llm.environment import environment_of_client, goes_through_proxy, proxy_for
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 def test_what_belongs_to_no_endpoint_names_none() -> None:
@@ -13,9 +25,80 @@ def test_what_belongs_to_no_endpoint_names_none() -> None:
 def test_a_proxy_that_nothing_goes_through_may_be_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "proxy.example:70000")
     with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client():
-        pass
-    with environment_of_client(outside=False):
-        pass
+        proxy_for("https://llm.example/v1")
+    assert proxy_for("https://127.0.0.1/v1") is None
+    assert proxy_for("http://llm.example/v1") is None
     monkeypatch.setenv("no_proxy", "near.example, *")
-    with environment_of_client():
-        pass
+    assert proxy_for("https://llm.example/v1") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("http://proxy.example:3128", "http://proxy.example:3128/"),
+        ("http://proxy.example:3128/", "http://proxy.example:3128/"),
+        (" http://proxy.example:3128/ ", "http://proxy.example:3128/"),
+        ("HTTP://proxy.example", "http://proxy.example/"),
+        ("proxy.example:3128", "http://proxy.example:3128/"),
+        ("//proxy.example:3128", "http://proxy.example:3128/"),
+        ("https://proxy.example", "https://proxy.example/"),
+        ("http://me:secret@proxy.example:3128", "http://me:secret@proxy.example:3128/"),
+        ("http://[fd00::1]:3128", "http://[fd00::1]:3128/"),
+        ("socks5h://proxy.example:1080", "socks5h://proxy.example:1080/"),
+        ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
+    ],
+)
+def test_address_of_proxy_is_understood(monkeypatch: pytest.MonkeyPatch, said: str, meant: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", said)
+    assert proxy_for("http://llm.example/v1") == meant
+    assert httpx.URL(meant)
+
+
+@pytest.mark.parametrize("said", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
+def test_address_that_is_no_proxy_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", said)
+    with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client("near"):
+        proxy_for("http://llm.example/v1")
+    assert goes_through_proxy("http://llm.example/v1")
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+def test_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "http://proxy.example")
+    assert proxy_for("https://llm.example/v1") == "http://proxy.example/"
+    for variable in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(variable, "LLM.example")
+        assert proxy_for("https://llm.example/v1") is None
+        monkeypatch.delenv(variable)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://localhost:8000",
+            "http://LOCALHOST:8000",
+            "http://a.localhost",
+            "http://127.0.0.1",
+            "http://127.1.2.3",
+        ),
+        *("http://[::1]:8000", "http://0.0.0.0:8000", "http://[::]:8000", "http://[::ffff:127.0.0.1]:8000"),
+    ],
+)
+def test_server_on_this_machine_is_asked_directly(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://proxy.example")
+    assert proxy_for(url) is None
+    assert not goes_through_proxy(url)
+
+
+def test_entries_that_are_none_are_ignored_with_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://proxy.example")
+    monkeypatch.setenv("NO_PROXY", "near.example,[oops,http://me:secret@[,%%")
+    with caplog.at_level(logging.WARNING):
+        assert proxy_for("http://llm.example") == "http://proxy.example/"
+        assert proxy_for("http://near.example") is None
+    assert len(caplog.records) == 1
+    assert "'[oops'" in caplog.text
+    assert "secret" not in caplog.text

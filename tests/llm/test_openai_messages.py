@@ -63,3 +63,22 @@ def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
     message = Message("assistant", "", (call,))
     assert messages_json([message], "near")[1]["tool_calls"] == [{"extra_content": signed, **bare}]
     assert messages_json([message], "far")[1]["tool_calls"] == [bare]
+
+
+def test_blank_texts_are_left_out_of_a_request() -> None:
+    call = FunctionCall("c1", "lights_off", "{}")
+    conversation = [
+        Message("system", ""),
+        Message("user", "Lights off."),
+        Message("assistant", " \n", (call,)),
+        Message("tool", "", call_id="c1"),
+        Message("assistant", ""),
+        Message("user", "Thanks."),
+    ]
+    function = {"name": "lights_off", "arguments": "{}"}
+    assert messages_json(conversation, "near") == [
+        {"role": "user", "content": "Lights off."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "(no output)"},
+        {"role": "user", "content": "Thanks."},
+    ]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.chat import FunctionCall, Message
-from llm.turn_taking import in_turns
+from llm.turn_taking import NO_OUTPUT, in_turns
 
 SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
 RANG = Message("assistant", "Your timer is up.")
@@ -33,9 +33,17 @@ RESULT = Message("tool", "noon", call_id="c1")
         ([ASKED, ANSWERED, SYSTEM], [ASKED, ANSWERED, SYSTEM, Message("user", "…")]),
         ([ASKED, CALL, RESULT], [ASKED, CALL, RESULT]),
         ([SYSTEM, RANG], [SYSTEM, Message("user", "…"), RANG, Message("user", "…")]),
+        ([SYSTEM, ASKED, Message("assistant", " "), ASKED], [SYSTEM, Message("user", "Where?\n\nWhere?")]),
+        (
+            [Message("system", "\n"), Message("user", ""), ANSWERED],
+            [Message("user", "…"), ANSWERED, Message("user", "…")],
+        ),
+        ([SYSTEM, Message("user", " ")], [SYSTEM, Message("user", "…")]),
+        ([ASKED, CALL, Message("tool", "", call_id="c1")], [ASKED, CALL, Message("tool", NO_OUTPUT, call_id="c1")]),
     ],
     ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only instructions",
-         "nothing", "speaks again", "speaks again as instructed", "a result", "greets again"],
+         "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
+         "blank system and question", "nothing but blanks", "a call that gave nothing"],
 )  # fmt: skip
 def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
     if theirs is None:  # what calls or answers a call stays by itself
@@ -72,3 +80,19 @@ def test_every_request_ends_with_the_user_or_a_tool_result(messages: list[Messag
     said = [message for message in in_turns(messages) if message.role != "system"]
     assert said[-1].role in {"user", "tool"}
     assert said[0].role != "assistant" or said[0].calls
+
+
+BLANKS = st.sampled_from(["", " ", "\n\t", "\N{NO-BREAK SPACE}", "Hi"])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(Message, st.sampled_from(["system", "user", "assistant"]), BLANKS),
+            st.builds(Message, st.just("tool"), BLANKS, call_id=st.just("c1")),
+        ),
+        max_size=6,
+    )
+)
+def test_no_message_is_blank(messages: list[Message]) -> None:
+    assert all(message.content.strip() for message in in_turns(messages))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from assistant.config.loading import ConfigError
-from web.gatekeeper import is_loopback
+from web.gatekeeper import is_loopback, is_unspecified
 
 PATH = "/v1/realtime"
 
@@ -37,7 +37,7 @@ class Address:
     @property
     def near(self) -> bool:
         """It is this machine."""
-        return is_loopback(self.host)
+        return is_loopback(self.host) or is_unspecified(self.host)
 
     def url(self, more: Mapping[str, str]) -> str:
         """To connect to, with these besides in the query."""

@@ -18,7 +18,7 @@ _COMPOUND = re.compile(
     r"(?:(?P<thousands>\w+?)?(?P<tausend>tausend)(?:und)?)?"
     r"(?:(?P<hundreds>\w+?)?(?P<hundert>hundert)(?:und)?)?(?P<rest>\w+)?"
 )
-_HALF = "einhalb"
+_PARTS = {"einhalb": Fraction(1, 2), "einviertel": Fraction(1, 4), "dreiviertel": Fraction(3, 4)}
 
 
 class GermanNumerals(TableNumerals):
@@ -29,8 +29,10 @@ class GermanNumerals(TableNumerals):
         word = word_at(words, at)
         if word == "anderthalb":
             return Fraction(3, 2), at + 1
-        if word.endswith(_HALF) and (whole := _compound(word.removesuffix(_HALF))) is not None:
-            return whole + Fraction(1, 2), at + 1
+        for ending, part in _PARTS.items():
+            whole = _compound(word.removesuffix(ending).removesuffix("und")) if word.endswith(ending) else None
+            if whole is not None:
+                return whole + part, at + 1
         return super().number(words, at)
 
     def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:

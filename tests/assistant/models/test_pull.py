@@ -460,6 +460,22 @@ def test_a_proxy_or_certificates_that_cannot_be_used_are_one_sentence(
     assert f"{told}; then pull it again (until then, pocketsphinx " in sentence
 
 
+@pytest.mark.parametrize("listed", ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1"])
+def test_no_value_of_no_proxy_prevents_a_pull(home: Path, monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    monkeypatch.setenv("NO_PROXY", listed)
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
+    assert "http://hub.example cannot be reached" in refused("small.en")
+
+
+def test_hub_on_this_machine_is_asked_directly(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    pull("small.en", quiet())
+    assert hub.asked
+
+
 def test_without_a_hub_the_error_names_the_fallback(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

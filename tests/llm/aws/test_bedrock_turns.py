@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm.aws.bedrock_request import BedrockOptions, anthropic_body, converse_body
 from llm.aws.bedrock_turns import Call, Result, Text, Turn, conversation_of
-from llm.chat import FunctionCall, Message
+from llm.chat import PLAIN, FunctionCall, Message
 
 
 def test_greeting_comes_after_something_said() -> None:
@@ -46,6 +48,26 @@ def test_arguments_that_are_nested_too_deep_to_be_read_are_none() -> None:
     assert conversation_of(asked).turns[1].blocks == [Call("c", "weather", {})]
 
 
+@pytest.mark.parametrize("content", ["", " ", "\n\t", "\N{NO-BREAK SPACE}"], ids=("none", "space", "lines", "nbsp"))
+def test_empty_tool_result_is_sent_as_some_text(content: str) -> None:
+    call = FunctionCall("c", "lights_off", "{}")
+    messages = [
+        Message("user", "Lights off."),
+        Message("assistant", content, (call,)),
+        Message("tool", content, call_id="c"),
+    ]
+    sent = converse_body(messages, PLAIN, BedrockOptions())["messages"]
+    assert isinstance(sent, list)
+    assert [block for turn in sent for block in turn["content"]] == [
+        {"text": "Lights off."},
+        {"toolUse": {"toolUseId": "c", "name": "lights_off", "input": {}}},
+        {"toolResult": {"toolUseId": "c", "content": [{"text": "(no output)"}]}},
+    ]
+    sent = anthropic_body(messages, PLAIN, BedrockOptions())["messages"]
+    assert isinstance(sent, list)
+    assert sent[-1]["content"] == [{"type": "tool_result", "tool_use_id": "c", "content": "(no output)"}]
+
+
 IDS = st.sampled_from(["a", "b", "c"])
 CALLS = st.lists(st.builds(FunctionCall, IDS, st.just("f"), st.sampled_from(["{}", "", "[]", "{"])), max_size=2)
 WORDS = st.sampled_from(["", " ", "Hi", "no"])
@@ -64,6 +86,8 @@ def test_rules_of_the_service_hold(messages: list[Message]) -> None:
     assert all(turn.blocks for turn in turns)
     assert all(one.role != other.role for one, other in pairwise(turns))
     assert all(text.strip() for text in (*conversation.lasting, *conversation.passing))
+    said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call)]
+    assert all(text.strip() for text in said)
     for turn, following in pairwise((*turns, Turn("user"))):
         called = [block.call_id for block in turn.blocks if isinstance(block, Call)]
         results = [block.call_id for block in following.blocks if isinstance(block, Result)]

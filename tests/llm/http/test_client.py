@@ -35,7 +35,6 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("ALL_PROXY", "ftp://me:secret@proxy.example:21", "ALL_PROXY"),
         ("HTTPS_PROXY", "http://me:secret@[::1", "HTTPS_PROXY"),
-        ("NO_PROXY", "10.0.0.0/8,fd00::/8", "NO_PROXY"),  # as clusters with two kinds of addresses set it
         ("HTTPS_PROXY", "http://me:secret@proxy.example:70000", "HTTPS_PROXY"),
         ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "ALL_PROXY"),
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
@@ -52,6 +51,48 @@ def test_an_environment_that_cannot_work_is_said(
     assert refused.value.__cause__ is None
     with pytest.raises(ValueError, match=named):
         asyncio.run(ask_for_models("near", "https://llm.example/v1", api_key=None, timeout_s=1))
+
+
+@pytest.mark.parametrize(
+    "no_proxy",
+    ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1", "http://me:secret@[", "a b,,;,%%,://", "*"],
+)
+@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
+def test_no_value_of_no_proxy_prevents_a_start(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
+    monkeypatch.setenv(name, no_proxy)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    OpenAIChat("near", "https://llm.example/v1", "m7")
+
+
+def test_host_that_no_proxy_names_is_asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> list[str]:
+        async with serving(answer("Hi"), answer("Hi")) as server:
+            monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
+            monkeypatch.setenv("NO_PROXY", "[::1],llm.example,fd00::/8")
+            through, direct = (OpenAIChat("near", f"http://{host}/v1", "m7") for host in ("far.example", "llm.example"))
+            try:
+                heard = [event.text for event in await ask(through) if isinstance(event, Token)]
+                with pytest.raises(LlmUnreachable, match="name that cannot be looked up: check its url"):
+                    await ask(direct)
+            finally:
+                await through.aclose()
+                await direct.aclose()
+        return heard
+
+    assert asyncio.run(scene()) == ["Hi"]
+
+
+def test_server_at_the_unspecified_address_is_asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> list[str]:
+        async with serving(answer("Hi")) as server:
+            monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+            model = OpenAIChat("near", server.url.replace("127.0.0.1", "0.0.0.0"), "m7")
+            try:
+                return [event.text for event in await ask(model) if isinstance(event, Token)]
+            finally:
+                await model.aclose()
+
+    assert asyncio.run(scene()) == ["Hi"]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

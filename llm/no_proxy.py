@@ -1,0 +1,115 @@
+"""NO_PROXY: which hosts are asked directly, though the environment names a proxy. Pure.
+
+Programs read the variable in different ways; this reads what any of them does: names (with what lies below them),
+`.example.com`, `*.example.com`, `*`, IPv4 and IPv6 addresses with and without brackets, networks (`10.0.0.0/8`,
+`fd00::/8`, `192.168.*`), each with or without a port and a scheme, separated by commas or blanks.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+_BRACKETED = re.compile(r"\[(?P<host>[^\[\]]+)\](?P<bits>/\d+)?(?::(?P<port>\d+))?")
+_WITH_PORT = re.compile(r"(?P<host>[^:]+):(?P<port>\d+)")
+_STARRED = re.compile(r"((?:\d{1,3}\.){1,3})\*")
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_DEFAULT_PORTS = {"https": 443, "grpcs": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry.
+
+    Attributes:
+        network: Addresses it covers; None where it is a name.
+        name: A host; so are all hosts below it. "*" is every host.
+        port: Only this one; None: all.
+        scheme: Only this one; "": all.
+    """
+
+    network: IPv4Network | IPv6Network | None = None
+    name: str = ""
+    port: int | None = None
+    scheme: str = ""
+
+    def covers(self, scheme: str, host: str, port: int) -> bool:
+        """Whether this address is asked directly."""
+        if self.scheme not in {"", scheme} or self.port not in {None, port}:
+            return False
+        if self.name == "*":
+            return True
+        if self.network is not None:
+            address = address_of(host)
+            return address is not None and address in self.network
+        name = _ascii(host)
+        return name == self.name or name.endswith(f".{self.name}")
+
+
+def read_no_proxy(text: str) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """The entries of the variable, and the texts in it that are none."""
+    entries, unknown = [], []
+    for said in re.split(r"[\s,]+", text):
+        if not said:
+            continue
+        entry = _entry(said)
+        if entry is None:
+            unknown.append(said)
+        else:
+            entries.append(entry)
+    return tuple(entries), tuple(unknown)
+
+
+def is_covered(entries: tuple[Entry, ...], scheme: str, host: str, port: int | None) -> bool:
+    """Whether an address is asked directly. `port`: None stands for the scheme's own."""
+    asked = _DEFAULT_PORTS.get(scheme, 80) if port is None else port
+    return any(entry.covers(scheme, host, asked) for entry in entries)
+
+
+def address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """The IP address that `host` is, one of IPv4 that is written as IPv6 as IPv4; None for a name."""
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
+
+
+def _entry(said: str) -> Entry | None:
+    scheme, _, rest = said.lower().rpartition("://")
+    scheme = scheme.removeprefix("all")
+    host, port = rest.removesuffix("/"), None
+    if bracketed := _BRACKETED.fullmatch(host):
+        host, port = bracketed["host"] + (bracketed["bits"] or ""), bracketed["port"]
+        if ":" not in host:
+            return None  # brackets are for IPv6
+    elif with_port := _WITH_PORT.fullmatch(host):
+        host, port = with_port["host"], with_port["port"]
+    number = None if port is None else int(port)
+    if number is not None and not 0 < number < 65536:
+        return None
+    if host == "*":
+        return Entry(name="*", port=number, scheme=scheme)
+    network = _network(host)
+    if network is not None:
+        return Entry(network, port=number, scheme=scheme)
+    name = _ascii(host.removeprefix("*").removeprefix(".").removesuffix("."))
+    return Entry(name=name, port=number, scheme=scheme) if _NAME.fullmatch(name) else None
+
+
+def _network(host: str) -> IPv4Network | IPv6Network | None:
+    if starred := _STARRED.fullmatch(host):
+        octets = starred[1].rstrip(".").split(".")
+        host = f"{'.'.join([*octets, *['0'] * (4 - len(octets))])}/{8 * len(octets)}"
+    try:
+        return ip_network(host, strict=False)
+    except ValueError:
+        return None
+
+
+def _ascii(name: str) -> str:
+    """A name as DNS has it, lower case."""
+    try:
+        return name.rstrip(".").encode("idna").decode().lower()
+    except UnicodeError:
+        return name.rstrip(".").lower()
